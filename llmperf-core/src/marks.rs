@@ -159,9 +159,9 @@ impl Marks {
         if let Some(piece) = output.reasoning {
             bytes += piece.bytes as u64;
             if piece.kind == Kind::ReasoningSummary {
-                self.reasoning_summarised = true
+                self.reasoning_summarised = true;
             } else {
-                self.reasoning_streamed = true
+                self.reasoning_streamed = true;
             }
         }
         if output.answer.is_some() {
@@ -251,6 +251,14 @@ impl Marks {
         (self.told_tokens > 0).then_some(self.told_tokens)
     }
 
+    pub(crate) fn first_output(&self) -> Option<Tick> {
+        self.all.first
+    }
+
+    pub(crate) fn head_at(&self) -> Option<Tick> {
+        self.head
+    }
+
     pub(crate) fn outputs(&self) -> u64 {
         self.outputs
     }
@@ -265,7 +273,7 @@ pub(crate) struct Count {
 }
 
 /// The figures of one call: durations in nanoseconds, absent where they are not defined.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) head: Option<u64>,
     pub(crate) first_chunk: Option<u64>,

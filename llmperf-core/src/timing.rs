@@ -132,6 +132,11 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Of a call that is not measured.
+    pub(crate) fn nothing() -> Self {
+        Self::from_figures(&Figures::default())
+    }
+
     pub(crate) fn from_figures(figures: &Figures) -> Self {
         let time = |nanos: Option<u64>| nanos.map(Duration::from_nanos);
         Self {

@@ -1,0 +1,135 @@
+//! Arming: a call finds its series and instruments, begins its span, counts as active, is noticed by observers.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use opentelemetry::{Context, trace::TraceContextExt as _};
+
+use crate::{
+    Side,
+    instruments::Instruments,
+    labels::{Phase, Series, Sets, Variant},
+    live::Live,
+    metrics::Metric,
+    observe::{Progress, StartedCall},
+    scope::{self, Frame},
+    shared::Shared,
+    span,
+};
+
+/// What a call has since it was armed.
+#[derive(Debug)]
+pub(crate) struct Armed {
+    pub(crate) id: u64,
+    /// The call's span and [`Shared`]; attached around polls.
+    pub(crate) context: Context,
+    pub(crate) begun: SystemTime,
+    pub(crate) series: Arc<Series>,
+    pub(crate) instruments: Arc<Instruments>,
+    pub(crate) frames: Option<Arc<Frame>>,
+    pub(crate) progress: OnceLock<Progress>,
+    /// It is an attempt of another live call: it has a child span, and no metric of its own.
+    pub(crate) joined: bool,
+    attach: Attach,
+    phase: Phase,
+}
+
+/// When the call's context is attached around a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attach {
+    /// There is a span (or a scope) that what happens inside belongs to.
+    Always,
+    /// There is none: only until the request must have left, for transports that join the call.
+    UntilFirstEvent,
+}
+
+impl Live {
+    /// Arms the call: finds its series and instruments, begins its span, counts it as active.
+    pub(crate) fn arm(&mut self) {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        if self.armed.is_some() {
+            return;
+        }
+        if let Some(sees) = self.spec.sees {
+            self.ending.sees(sees);
+        }
+        let instrumentation = &self.instrumentation;
+        let clock = instrumentation.clock();
+        let ago = clock.nanos_between(self.marks.start(), clock.tick());
+        let begun = clock.wall() - Duration::from_nanos(ago);
+        let joined = Shared::of(&self.parent).is_some_and(|outer| {
+            outer.takes_in(self.spec.transport, self.spec.side, &self.spec.provider, &self.spec.model)
+        });
+        let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
+        let frames = if joined { None } else { scope::innermost(&self.parent) };
+        let spanned = span::begin(self, begun);
+        let valid = spanned.span().span_context().is_valid();
+        let shared = Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), clock.clone());
+        let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
+        let armed = Armed {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            context: spanned.with_value(shared),
+            begun,
+            series,
+            instruments: instrumentation.instruments(),
+            frames,
+            progress: OnceLock::new(),
+            joined,
+            attach,
+            phase: Phase::Waiting,
+        };
+        if !joined {
+            instrumentation.live().fetch_add(1, Ordering::AcqRel);
+            armed.shift_active(self.spec.side, 1);
+        }
+        self.armed = Some(armed);
+        self.notify_started();
+    }
+
+    fn notify_started(&self) {
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.joined) else { return };
+        let global = &self.instrumentation.settings().observers;
+        if global.is_empty() && armed.frames.is_none() {
+            return;
+        }
+        let names = [self.spec.operation.as_str(), self.spec.provider.as_str(), self.spec.model.as_str()];
+        let call = StartedCall::new(armed.id, self.spec.side, names, &armed.progress);
+        let framed = armed.frames.iter().flat_map(Frame::outwards).map(|frame| frame.observer());
+        for observer in global.iter().chain(framed) {
+            self.guarded(|| observer.started(&call));
+        }
+    }
+}
+
+impl Armed {
+    /// Whether a poll needs the call's context.
+    #[inline]
+    pub(crate) fn is_attached(&self, event_seen: bool) -> bool {
+        self.attach == Attach::Always || !event_seen
+    }
+
+    /// The first event has come.
+    pub(crate) fn stream(&mut self, side: Side) {
+        self.shift_active(side, -1);
+        self.phase = Phase::Streaming;
+        self.shift_active(side, 1);
+    }
+
+    pub(crate) fn shift_active(&self, side: Side, by: i64) {
+        let metric = if side == Side::Client { Metric::ClientActive } else { Metric::ServerActive };
+        self.unanswered().with(Variant::Active(self.phase), |set| self.instruments.shift(metric as usize, by, set));
+    }
+
+    pub(crate) fn unanswered(&self) -> &Arc<Sets> {
+        self.series.unanswered()
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Shared> {
+        Shared::of(&self.context)
+    }
+}

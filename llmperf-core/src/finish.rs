@@ -1,0 +1,437 @@
+//! What happens at the latch, once per call: figures, metrics, statistics, span, event, observers.
+
+use std::borrow::Cow;
+
+use opentelemetry::{KeyValue, trace::TraceContextExt as _};
+
+use crate::{
+    GenAiNames, Oddity, Outcome, Side, TokenSource,
+    clock::Tick,
+    event,
+    labels::{InputSize, NameKind, Sets, TokenType, Variant},
+    live::Live,
+    marks::Figures,
+    metrics::Metric as M,
+    observe::FinishedCall,
+    outcome::Latch,
+    scope::Frame,
+    shared::{Attempt, Given},
+    span,
+    stats::{Figure, SlowCall},
+    text::Text,
+    timing::Timing,
+};
+
+/// A call that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outcome: Outcome,
+    pub(crate) error_type: Option<Cow<'static, str>>,
+    pub(crate) figures: Figures,
+    pub(crate) timing: Timing,
+    pub(crate) attempts: Vec<Attempt>,
+    /// TTFT from the start of the attempt that streamed.
+    pub(crate) attempt_ttft: Option<u64>,
+    /// Attributes that code inside the call gave.
+    pub(crate) told: Vec<KeyValue>,
+    pub(crate) cost: Option<f64>,
+}
+
+impl Live {
+    /// Records the call. Runs at the latch; in `Drop` only if there was none before. Uses the stored context only.
+    pub(crate) fn finish(&mut self, latch: &Latch, at: Tick) {
+        let Some(armed) = &self.armed else { return };
+        let given = armed.shared().map(super::shared::Shared::close).unwrap_or_default();
+        let joined = armed.joined;
+        let given = self.take_in(given);
+        self.flush_gaps();
+        let finished = self.figure_out(latch, at, given);
+        if joined {
+            self.give_to_outer(&finished);
+        } else {
+            self.record(latch, &finished);
+            self.instrumentation.live().fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
+        }
+        self.guarded(|| span::end(self, &finished));
+        if !joined {
+            event::emit(self, &finished);
+            self.notify_finished(&finished);
+        }
+        self.finished = Some(Box::new(finished));
+    }
+
+    /// Fills what this call lacks from what those inside it saw.
+    fn take_in(&mut self, mut given: Given) -> Given {
+        self.answer.usage.fill_from(&given.usage);
+        self.answer.model = self.answer.model.take().or(given.model.take().map(Into::into));
+        self.answer.id = self.answer.id.take().or(given.id.take().map(Into::into));
+        if self.answer.reasons.is_empty() {
+            self.answer.reasons = std::mem::take(&mut given.reasons);
+        }
+        if let Some(head) = given.head {
+            self.marks.head(head);
+        }
+        given
+    }
+
+    fn figure_out(&self, latch: &Latch, at: Tick, given: Given) -> Finished {
+        let (count, usage, source) = self.count();
+        let clock = self.clock();
+        let nanos = |from, to| clock.nanos_between(from, to);
+        let figures = self.marks.figures(at, &count, latch.outcome != Outcome::Complete, nanos);
+        let mut timing = Timing::from_figures(&figures);
+        timing.usage = usage;
+        timing.token_source = source;
+        timing.outcome = Some(latch.outcome);
+        timing.error_type = latch.error_type.as_ref().map(|error_type| {
+            let capped = self.instrumentation.labels().names().capped(NameKind::ErrorType, &error_type.clone().into());
+            if capped.as_str() == &**error_type { error_type.clone() } else { crate::failure::OTHER.into() }
+        });
+        timing.finish_reasons.clone_from(&self.answer.reasons);
+        timing.attempts = u32::try_from(given.attempts.len()).ok().filter(|attempts| *attempts > 0);
+        let attempt_ttft = given
+            .attempts
+            .last()
+            .zip(self.marks.first_output())
+            .map(|(attempt, first)| clock.nanos_between(attempt.started, first));
+        let prices = &self.instrumentation.settings().prices;
+        let model = self.answer.model.as_deref().unwrap_or(self.spec.model.as_str());
+        let billable = source == Some(TokenSource::Usage) || source == Some(TokenSource::Tokenizer);
+        let cost = billable.then(|| prices.cost(self.spec.provider.as_str(), model, &usage)).flatten();
+        Finished {
+            outcome: latch.outcome,
+            error_type: timing.error_type.clone(),
+            figures,
+            timing,
+            attempts: given.attempts,
+            attempt_ttft,
+            told: given.attributes,
+            cost,
+        }
+    }
+
+    /// A joined attempt gives the call around it what it saw, and records nothing itself.
+    fn give_to_outer(&self, finished: &Finished) {
+        let Some(outer) = crate::shared::Shared::of(&self.parent) else { return };
+        let mut given = outer.given();
+        given.usage.absorb(&self.answer.usage, self.marks.output_seen());
+        given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
+        given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
+        if !self.answer.reasons.is_empty() {
+            given.reasons.clone_from(&self.answer.reasons);
+        }
+        given.head = self.marks.head_at().or(given.head);
+        given.attempts.push(Attempt {
+            started: self.marks.start(),
+            ended: None,
+            model: Some(self.spec.model.clone()),
+            error_type: finished.error_type.clone(),
+        });
+    }
+
+    /// Records the gaps gathered so far: one record each for the convention, and the statistics' own.
+    #[cold]
+    pub(crate) fn flush_gaps(&mut self) {
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.joined) else { return };
+        let clock = self.instrumentation.clock().clone();
+        let consumer_bound = self.marks.is_consumer_bound();
+        let gaps = self.gaps.drain();
+        for gap in gaps.iter_mut() {
+            *gap = clock.nanos_between(0, *gap);
+        }
+        if gaps.is_empty() {
+            return;
+        }
+        if self.instrumentation.settings().per_chunk && self.spec.side == Side::Client {
+            let sets = self.instrumentation.labels().answered(&armed.series, self.answer.model.as_deref());
+            sets.with(Variant::GenAi, |set| {
+                for gap in gaps.iter() {
+                    armed.instruments.record(M::GenAiPerChunk as usize, *gap as f64 / 1e9, set);
+                }
+            });
+        }
+        if !consumer_bound {
+            armed.series.stats().record_many(clock.nanos(), Figure::ChunkGap, gaps);
+        }
+    }
+
+    fn record(&self, latch: &Latch, finished: &Finished) {
+        let Some(armed) = &self.armed else { return };
+        armed.shift_active(self.spec.side, -1);
+        let sets = self.instrumentation.labels().answered(&armed.series, self.answer.model.as_deref());
+        let record = Record { live: self, finished, sets: &sets, instruments: &armed.instruments };
+        match self.spec.side {
+            Side::Client => record.client(latch),
+            Side::Server => record.server(),
+        }
+        record.slos();
+        record.statistics();
+        if self.instrumentation.labels().take_folded() {
+            self.oddity(Oddity::FoldedName, 1);
+        }
+        if armed.frames.iter().flat_map(Frame::outwards).any(|frame| frame.is_closed()) {
+            self.oddity(Oddity::LateCall, 1);
+        }
+    }
+
+    fn notify_finished(&self, finished: &Finished) {
+        let Some(armed) = &self.armed else { return };
+        let global = &self.instrumentation.settings().observers;
+        if global.is_empty() && armed.frames.is_none() {
+            return;
+        }
+        let span = armed.context.span();
+        let clock = self.clock();
+        let since_start = clock.nanos_between(self.marks.start(), clock.tick());
+        let call = FinishedCall {
+            id: armed.id,
+            side: self.spec.side,
+            operation: self.spec.operation.as_str(),
+            provider: self.spec.provider.as_str(),
+            model: self.spec.model.as_str(),
+            timing: &finished.timing,
+            cost: finished.cost,
+            span: span.span_context(),
+            ended_ago: std::time::Duration::from_nanos(since_start.saturating_sub(finished.figures.duration)),
+        };
+        let framed = armed.frames.iter().flat_map(Frame::outwards).map(|frame| frame.observer());
+        for observer in global.iter().chain(framed) {
+            self.guarded(|| observer.finished(&call));
+        }
+    }
+}
+
+/// Operations that are inferences; others have `gen_ai.client.operation.duration` and nothing else of the convention.
+fn is_inference(operation: &Text) -> bool {
+    !matches!(
+        operation.as_str(),
+        "embeddings" | "retrieval" | "rerank" | "execute_tool" | "create_agent" | "invoke_agent" | "fetch_response"
+    )
+}
+
+/// One call on its way into instruments and statistics.
+struct Record<'a> {
+    live: &'a Live,
+    finished: &'a Finished,
+    sets: &'a Sets,
+    instruments: &'a crate::instruments::Instruments,
+}
+
+impl Record<'_> {
+    fn client(&self, latch: &Latch) {
+        let figures = &self.finished.figures;
+        self.gen_ai();
+        self.duration(M::ClientDuration);
+        self.seconds(M::ClientHead, Variant::Own, figures.head);
+        if self.live.spec.streamed {
+            self.first_token(M::ClientFirstToken);
+            self.seconds(M::ClientFirstAnswer, Variant::Own, figures.first_answer);
+            self.seconds(M::ClientConsumerWait, Variant::Own, Some(figures.consumer_wait));
+            if !figures.consumer_bound {
+                self.pace(M::ClientPerToken, figures.per_token);
+                self.seconds(M::ClientLongestGap, Variant::Own, figures.longest_gap);
+                if let Some(rate) = figures.token_rate {
+                    self.sets.with(Variant::Own, |set| self.instruments.record(M::ClientTokenRate as usize, rate, set));
+                }
+            }
+        }
+        self.calls(M::ClientCalls);
+        self.tokens(M::ClientTokens);
+        if let Some(tokens) = self.counted().input_tokens() {
+            self.count(M::ClientPromptTokens, Variant::Own, tokens);
+        }
+        let retries = self.finished.timing.attempts.unwrap_or(0).saturating_sub(1);
+        if retries > 0 {
+            self.count(M::ClientRetries, Variant::Own, u64::from(retries));
+        }
+        if latch.marker_missing {
+            self.count(M::ClientMarkersMissing, Variant::Own, 1);
+        }
+        if let Some(cost) = self.finished.cost {
+            self.sets.with(Variant::Own, |set| self.instruments.record(M::ClientCost as usize, cost, set));
+        }
+    }
+
+    fn server(&self) {
+        let figures = &self.finished.figures;
+        self.seconds(M::GenAiServerDuration, self.gen_ai_error(), Some(figures.duration));
+        if self.finished.outcome == Outcome::Complete {
+            self.seconds(M::GenAiServerFirstToken, Variant::GenAi, figures.first_token);
+            let tokens = self.finished.timing.usage.output_tokens().filter(|tokens| *tokens > 1);
+            let after_first = figures.first_token.map(|first| figures.duration.saturating_sub(first));
+            if let Some((nanos, tokens)) = after_first.zip(tokens) {
+                let per_token = nanos as f64 / 1e9 / (tokens - 1) as f64;
+                self.sets.with(Variant::GenAi, |set| {
+                    self.instruments.record(M::GenAiServerPerToken as usize, per_token, set);
+                });
+            }
+        }
+        self.duration(M::ServerDuration);
+        self.first_token(M::ServerFirstToken);
+        if !figures.consumer_bound {
+            self.pace(M::ServerPerToken, figures.per_token);
+        }
+        self.calls(M::ServerCalls);
+        self.tokens(M::ServerTokens);
+    }
+
+    /// The client metrics of the GenAI conventions.
+    fn gen_ai(&self) {
+        let figures = &self.finished.figures;
+        let error = self.gen_ai_error();
+        if !is_inference(&self.live.spec.operation) {
+            return self.seconds(M::GenAiOtherDuration, error, Some(figures.duration));
+        }
+        self.seconds(M::GenAiDuration, error, Some(figures.duration));
+        if self.live.spec.streamed {
+            self.seconds(M::GenAiFirstChunk, Variant::GenAi, figures.first_chunk);
+        }
+        let usage = self.counted();
+        let input = usage.billed_input_tokens().or(usage.input_tokens());
+        let output = usage.billed_output_tokens().or(usage.output_tokens());
+        if self.live.instrumentation.settings().names == GenAiNames::V1_41 {
+            let error = self.finished.error_type.as_deref();
+            for (metric, tokens, is_output) in
+                [(M::GenAiInputPerCall, input, false), (M::GenAiOutputPerCall, output, true)]
+            {
+                if let Some(tokens) = tokens {
+                    self.count(metric, Variant::GenAiTokens { output: is_output, error }, tokens);
+                }
+            }
+            return;
+        }
+        // The convention asks for a 0 of unknown modality where the provider reported no count.
+        self.modal(M::GenAiInput, input, usage.audio_input_tokens());
+        self.modal(M::GenAiOutput, output, usage.audio_output_tokens());
+        let parts = [
+            (M::GenAiCacheRead, usage.cache_read_tokens()),
+            (M::GenAiCacheWrite, usage.cache_write_tokens()),
+            (M::GenAiReasoning, usage.reasoning_tokens()),
+        ];
+        for (metric, tokens) in parts {
+            if let Some(tokens) = tokens {
+                self.count(metric, Variant::GenAiModality { audio: false }, tokens);
+            }
+        }
+        for (metric, tokens) in [(M::GenAiInputPerCall, input), (M::GenAiOutputPerCall, output)] {
+            if let Some(tokens) = tokens {
+                self.count(metric, error, tokens);
+            }
+        }
+    }
+
+    fn modal(&self, metric: M, tokens: Option<u64>, audio: Option<u64>) {
+        let (tokens, audio) = (tokens.unwrap_or(0), audio.unwrap_or(0));
+        if audio > 0 {
+            self.count(metric, Variant::GenAiModality { audio: true }, audio);
+        }
+        self.count(metric, Variant::GenAiModality { audio: false }, tokens.saturating_sub(audio));
+    }
+
+    /// Token counts that may enter metrics: reported, or counted by the user's own tokenizer; never an estimate.
+    fn counted(&self) -> crate::Usage {
+        self.finished.timing.usage
+    }
+
+    fn gen_ai_error(&self) -> Variant<'_> {
+        match self.finished.error_type.as_deref() {
+            Some(error) => Variant::GenAiError(error),
+            None => Variant::GenAi,
+        }
+    }
+
+    fn size(&self) -> InputSize {
+        InputSize::of(self.finished.timing.usage.input_tokens())
+    }
+
+    fn duration(&self, metric: M) {
+        let variant = Variant::Duration { outcome: self.finished.outcome, size: self.size() };
+        self.seconds(metric, variant, Some(self.finished.figures.duration));
+    }
+
+    fn first_token(&self, metric: M) {
+        self.seconds(metric, Variant::FirstToken { size: self.size() }, self.finished.figures.first_token);
+    }
+
+    fn pace(&self, metric: M, nanos: Option<f64>) {
+        if let Some(nanos) = nanos {
+            self.sets.with(Variant::Own, |set| self.instruments.record(metric as usize, nanos / 1e9, set));
+        }
+    }
+
+    fn calls(&self, metric: M) {
+        let variant = Variant::Calls {
+            streamed: self.live.spec.streamed,
+            outcome: self.finished.outcome,
+            error: self.finished.error_type.as_deref(),
+        };
+        self.count(metric, variant, 1);
+    }
+
+    fn tokens(&self, metric: M) {
+        let usage = self.counted();
+        let classes = [
+            (TokenType::Input, usage.input_tokens()),
+            (TokenType::Output, usage.output_tokens()),
+            (TokenType::CacheRead, usage.cache_read_tokens()),
+            (TokenType::CacheWrite, usage.cache_write_tokens()),
+            (TokenType::Reasoning, usage.reasoning_tokens()),
+        ];
+        for (class, tokens) in classes {
+            if let Some(tokens) = tokens {
+                self.count(metric, Variant::Tokens(class), tokens);
+            }
+        }
+    }
+
+    fn slos(&self) {
+        for (index, slo) in self.live.instrumentation.settings().slos.iter().enumerate() {
+            if let Some(met) = slo.judge(self.finished.outcome, &self.finished.figures) {
+                self.count(M::SloEvents, Variant::Slo { index, met }, 1);
+            }
+        }
+    }
+
+    fn statistics(&self) {
+        let Some(armed) = &self.live.armed else { return };
+        let figures = &self.finished.figures;
+        let mut values = [(Figure::Duration, figures.duration); 8];
+        let mut len = 1;
+        let mut add = |figure, value: Option<u64>| {
+            if let Some(value) = value {
+                values[len] = (figure, value);
+                len += 1;
+            }
+        };
+        add(Figure::TimeToHead, figures.head);
+        if self.live.spec.streamed {
+            add(Figure::TimeToFirstChunk, figures.first_chunk);
+            add(Figure::TimeToFirstToken, figures.first_token);
+            add(Figure::TimeToFirstAnswer, figures.first_answer);
+            if !figures.consumer_bound {
+                add(Figure::TimePerOutputToken, figures.per_token.map(|nanos| nanos as u64));
+                add(Figure::LongestGap, figures.longest_gap);
+                add(Figure::OutputTokenRate, figures.token_rate.map(|rate| rate as u64));
+            }
+        }
+        let slow = SlowCall {
+            duration: figures.duration,
+            time_to_first_token: figures.first_token,
+            trace_id: armed.context.span().span_context().trace_id().to_bytes(),
+        };
+        let now = self.live.clock().nanos();
+        let streamed = self.live.spec.streamed;
+        armed.series.stats().record(now, &values[..len], self.finished.outcome, streamed, Some(slow));
+    }
+
+    fn seconds(&self, metric: M, variant: Variant<'_>, nanos: Option<u64>) {
+        if let Some(nanos) = nanos {
+            let seconds = nanos as f64 / 1e9;
+            self.sets.with(variant, |set| self.instruments.record(metric as usize, seconds, set));
+        }
+    }
+
+    fn count(&self, metric: M, variant: Variant<'_>, value: u64) {
+        self.sets.with(variant, |set| self.instruments.count(metric as usize, value, set));
+    }
+}

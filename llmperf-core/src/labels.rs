@@ -1,0 +1,191 @@
+//! Attribute sets of metrics: closed, in constant order, capped, made once and shared by all calls of a series.
+//!
+//! A *series* is what calls have in common at their start: side, operation, provider, request model, server, scenario,
+//! the user's own labels. Its [`Sets`] hold every attribute set that a finished call needs, each made on first use, so
+//! that recording builds none.
+
+mod names;
+mod sets;
+
+use std::{
+    hash::{BuildHasher, Hash, RandomState},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use opentelemetry::KeyValue;
+
+pub(crate) use names::{NameKind, Names};
+pub(crate) use sets::{InputSize, Phase, Sets, TokenType, Variant};
+
+use crate::{
+    semconv as name,
+    stats::{self, SeriesKind},
+    text::Text,
+};
+use sets::Admission;
+
+/// Most labels of the user's own on a call.
+pub(crate) const MOST_LABELS: usize = 2;
+
+/// Whether the caller of a model or the one who serves it is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Side {
+    /// We call a model: `gen_ai.client.*`, `llmperf.client.*`.
+    #[default]
+    Client,
+    /// We serve one, or generate tokens in process: `gen_ai.server.*`, `llmperf.server.*`.
+    Server,
+}
+
+/// What calls of one series have in common, as the caller names it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(crate) side: Side,
+    pub(crate) operation: Text,
+    pub(crate) provider: Text,
+    pub(crate) model: Text,
+    pub(crate) address: Option<Text>,
+    pub(crate) port: Option<u16>,
+    pub(crate) scenario: Option<Text>,
+    pub(crate) labels: [Option<(&'static str, Text)>; MOST_LABELS],
+}
+
+/// A series: its capped identity, its statistics, its attribute sets.
+#[derive(Debug)]
+pub(crate) struct Series {
+    identity: Identity,
+    stats: Arc<stats::Series>,
+    /// The sets of calls whose response model is not known.
+    unanswered: Arc<Sets>,
+    answered: RwLock<Vec<(Text, Arc<Sets>)>>,
+}
+
+/// All series of one instrumentation.
+#[derive(Debug)]
+pub(crate) struct Labels {
+    names: Names,
+    hasher: RandomState,
+    series: RwLock<std::collections::HashMap<u64, Vec<Arc<Series>>, RandomState>>,
+    admission: Arc<Admission>,
+    slos: Arc<[Text]>,
+}
+
+impl Labels {
+    pub(crate) fn new(cap: usize, slos: Vec<Text>) -> Self {
+        let slos: Arc<[Text]> = slos.into();
+        Self {
+            names: Names::new(cap),
+            hasher: RandomState::new(),
+            series: RwLock::default(),
+            admission: Arc::new(Admission::new(&slos)),
+            slos,
+        }
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Whether attribute sets had to be folded since this was last asked.
+    pub(crate) fn take_folded(&self) -> bool {
+        self.admission.take_folded() | self.names.take_folded()
+    }
+
+    /// The series of calls with this identity.
+    pub(crate) fn series(&self, identity: &Identity, stats: &stats::Registry) -> Arc<Series> {
+        if let Some(series) = self.find(identity) {
+            return series;
+        }
+        let capped = self.capped(identity);
+        if let Some(series) = self.find(&capped) {
+            return series;
+        }
+        let statistics = stats.series(SeriesKind::Call, capped.provider.as_str(), capped.model.as_str());
+        let unanswered = Arc::new(self.sets(&capped, None));
+        let series = Arc::new(Series { identity: capped, stats: statistics, unanswered, answered: RwLock::default() });
+        let key = self.hasher.hash_one(&series.identity);
+        let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
+        let bucket = all.entry(key).or_default();
+        match bucket.iter().find(|other| other.identity == series.identity) {
+            Some(other) => Arc::clone(other),
+            None => {
+                bucket.push(Arc::clone(&series));
+                series
+            }
+        }
+    }
+
+    /// The attribute sets of a call of this series that this model answered.
+    pub(crate) fn answered(&self, series: &Series, model: Option<&str>) -> Arc<Sets> {
+        let Some(model) = model else { return Arc::clone(&series.unanswered) };
+        let find = |answered: &[(Text, Arc<Sets>)], model: &str| {
+            answered.iter().find(|(of, _)| of.as_str() == model).map(|(_, sets)| Arc::clone(sets))
+        };
+        if let Some(sets) = find(&series.answered.read().unwrap_or_else(PoisonError::into_inner), model) {
+            return sets;
+        }
+        let model = self.names.capped(NameKind::Model, &Text::from(model.to_owned()));
+        let mut answered = series.answered.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sets) = find(&answered, model.as_str()) {
+            return sets;
+        }
+        let sets = Arc::new(self.sets(&series.identity, Some(&model)));
+        answered.push((model, Arc::clone(&sets)));
+        sets
+    }
+
+    fn find(&self, identity: &Identity) -> Option<Arc<Series>> {
+        let key = self.hasher.hash_one(identity);
+        let all = self.series.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(&key)?.iter().find(|series| series.identity == *identity).map(Arc::clone)
+    }
+
+    fn capped(&self, identity: &Identity) -> Identity {
+        let cap = |kind, name: &Text| self.names.capped(kind, name);
+        let label = |index: usize, kind| identity.labels[index].as_ref().map(|(key, value)| (*key, cap(kind, value)));
+        Identity {
+            side: identity.side,
+            operation: cap(NameKind::Operation, &identity.operation),
+            provider: cap(NameKind::Provider, &identity.provider),
+            model: cap(NameKind::Model, &identity.model),
+            address: identity.address.as_ref().map(|address| cap(NameKind::Address, address)),
+            port: identity.port,
+            scenario: identity.scenario.as_ref().map(|scenario| cap(NameKind::Scenario, scenario)),
+            labels: [label(0, NameKind::FirstLabel), label(1, NameKind::SecondLabel)],
+        }
+    }
+
+    fn sets(&self, identity: &Identity, response_model: Option<&Text>) -> Sets {
+        let mut gen_ai = vec![
+            KeyValue::new(name::OPERATION, identity.operation.clone()),
+            KeyValue::new(name::PROVIDER, identity.provider.clone()),
+        ];
+        let mut optional = |key: &'static str, value: Option<&Text>| {
+            gen_ai.extend(
+                value.filter(|value| !value.as_str().is_empty()).map(|value| KeyValue::new(key, value.clone())),
+            );
+        };
+        optional(name::REQUEST_MODEL, Some(&identity.model));
+        optional(name::RESPONSE_MODEL, response_model);
+        optional(name::SERVER_ADDRESS, identity.address.as_ref());
+        if let (Some(_), Some(port)) = (&identity.address, identity.port) {
+            gen_ai.push(KeyValue::new(name::SERVER_PORT, i64::from(port)));
+        }
+        let mut own = gen_ai.clone();
+        own.extend(identity.scenario.iter().map(|scenario| KeyValue::new(name::SCENARIO, scenario.clone())));
+        own.extend(identity.labels.iter().flatten().map(|(key, value)| KeyValue::new(*key, value.clone())));
+        Sets::new(gen_ai, own, Arc::clone(&self.admission), Arc::clone(&self.slos))
+    }
+}
+
+impl Series {
+    pub(crate) fn stats(&self) -> &stats::Series {
+        &self.stats
+    }
+
+    /// The attribute sets of calls that have not been answered yet.
+    pub(crate) fn unanswered(&self) -> &Arc<Sets> {
+        &self.unanswered
+    }
+}

@@ -1,0 +1,82 @@
+//! The cap on names: so many of each kind, then `_other`.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{semconv::OTHER_NAME, text::Text};
+
+/// A kind of name that a user or a provider gives. Each has a cap of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NameKind {
+    Operation,
+    Provider,
+    Model,
+    Address,
+    Scenario,
+    FirstLabel,
+    SecondLabel,
+    ErrorType,
+}
+
+const KINDS: usize = NameKind::ErrorType as usize + 1;
+
+/// The names seen so far, by kind.
+#[derive(Debug)]
+pub(crate) struct Names {
+    cap: usize,
+    seen: [RwLock<HashSet<Text>>; KINDS],
+    folded: AtomicBool,
+}
+
+impl Names {
+    pub(crate) fn new(cap: usize) -> Self {
+        Self { cap, seen: std::array::from_fn(|_| RwLock::default()), folded: AtomicBool::new(false) }
+    }
+
+    /// The name itself while its kind has room, then `_other`.
+    pub(crate) fn capped(&self, kind: NameKind, name: &Text) -> Text {
+        let seen = &self.seen[kind as usize];
+        if seen.read().unwrap_or_else(PoisonError::into_inner).contains(name) {
+            return name.clone();
+        }
+        let mut seen = seen.write().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() < self.cap || seen.contains(name) {
+            seen.insert(name.clone());
+            return name.clone();
+        }
+        self.folded.store(true, Ordering::Relaxed);
+        Text::Static(OTHER_NAME)
+    }
+
+    pub(crate) fn take_folded(&self) -> bool {
+        self.folded.load(Ordering::Relaxed) && self.folded.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_thousand_names_leave_the_cap_and_one() {
+        let names = Names::new(100);
+        let capped: HashSet<Text> =
+            (0..10_000).map(|n| names.capped(NameKind::Model, &format!("model-{n}").into())).collect();
+        assert_eq!(capped.len(), 101);
+        assert!(names.take_folded() && !names.take_folded());
+    }
+
+    #[test]
+    fn a_name_that_was_let_in_stays() {
+        let names = Names::new(1);
+        assert_eq!(names.capped(NameKind::Model, &"a".into()).as_str(), "a");
+        assert_eq!(names.capped(NameKind::Model, &"b".into()).as_str(), OTHER_NAME);
+        assert_eq!(names.capped(NameKind::Model, &"a".into()).as_str(), "a");
+        assert_eq!(names.capped(NameKind::Provider, &"b".into()).as_str(), "b");
+    }
+}

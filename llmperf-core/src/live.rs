@@ -1,0 +1,418 @@
+//! A call from its start to its latch: the state that adapters drive.
+//!
+//! Owned by one adapter or recorder, so nothing here is locked. What code *inside* the call may touch lies in
+//! [`Shared`], in the call's context.
+
+use std::{borrow::Cow, time::Instant};
+
+use opentelemetry::{Context, ContextGuard, KeyValue};
+
+use crate::{
+    Failure, Instrumentation, Oddity, Sees, TokenSource, Usage,
+    answer::{Answer, Gaps},
+    armed::Armed,
+    capture::Content,
+    clock::{Clock, Tick},
+    finish::Finished,
+    marks::{Count, Marks},
+    outcome::{Ending, Latch, PANIC},
+    output::Output,
+    shared::Shared,
+    span,
+    spec::Spec,
+    text::{Text, cut},
+    timing::{FinishKind, FinishReason, Timing},
+};
+
+/// Most finish reasons that are kept, one per choice.
+const MOST_REASONS: usize = 64;
+/// Longest name or id that is taken over from a provider, in bytes.
+const LONGEST: usize = 256;
+
+/// A call, from the moment it was made.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) spec: Spec,
+    pub(crate) instrumentation: Instrumentation,
+    pub(crate) parent: Context,
+    pub(crate) marks: Marks,
+    pub(crate) ending: Ending,
+    pub(crate) answer: Answer,
+    pub(crate) gaps: Gaps,
+    pub(crate) armed: Option<Armed>,
+    pub(crate) finished: Option<Box<Finished>>,
+}
+
+impl Live {
+    pub(crate) fn new(instrumentation: &Instrumentation, provider: Text, model: Text) -> Self {
+        let start = instrumentation.clock().tick();
+        Self {
+            spec: Spec::new(provider, model),
+            instrumentation: instrumentation.clone(),
+            parent: Context::current(),
+            marks: Marks::starting_at(start),
+            ending: Ending::default(),
+            answer: Answer::default(),
+            gaps: Gaps::default(),
+            armed: None,
+            finished: None,
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        self.instrumentation.clock()
+    }
+
+    pub(crate) fn set_parent(&mut self, parent: Context) {
+        if self.armed.is_none() {
+            self.parent = parent;
+        }
+    }
+
+    pub(crate) fn nanos_from_start_until(&self, at: Instant) -> u64 {
+        let clock = self.clock();
+        let from_now = clock.nanos_until(at);
+        clock.nanos_between(self.marks.start(), clock.tick()).saturating_add(from_now)
+    }
+
+    pub(crate) fn prompt(&mut self, prompt: &str) {
+        if let Some(content) = self.content() {
+            content.prompt(prompt);
+        }
+    }
+
+    /// Where content goes; `None` where capture is off.
+    fn content(&mut self) -> Option<&mut Content> {
+        let on = match self.spec.given().and_then(|extras| extras.content.as_ref()) {
+            Some(content) => content.capture().is_on(),
+            None => self.instrumentation.settings().capture.is_on(),
+        };
+        if !on {
+            return None;
+        }
+        let capture = &self.instrumentation.settings().capture;
+        Some(self.spec.extras().content.get_or_insert_with(|| Content::new(capture.clone())))
+    }
+
+    /// The items show this much of an ending, unless the caller has said otherwise.
+    pub(crate) fn default_sees(&mut self, sees: Sees) {
+        let sees = *self.spec.sees.get_or_insert(sees);
+        self.ending.sees(sees);
+    }
+
+    pub(crate) fn set_sees(&mut self, sees: Sees) {
+        self.spec.sees = Some(sees);
+        self.ending.sees(sees);
+    }
+
+    /// Runs a callback of the user's; a panic in it is caught and counted.
+    pub(crate) fn guarded(&self, callback: impl FnOnce()) {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).is_err() {
+            self.oddity(Oddity::CaughtPanic, 1);
+        }
+    }
+
+    pub(crate) fn oddity(&self, oddity: Oddity, times: u64) {
+        if let Some(armed) = &self.armed {
+            self.instrumentation.internal().count(&armed.instruments, oddity, times);
+        }
+    }
+
+    /// Attaches the call's context for one poll. Never held across polls.
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<ContextGuard> {
+        let armed = self.armed.as_ref()?;
+        armed.is_attached(self.marks.event_seen()).then(|| armed.context.clone().attach())
+    }
+
+    /// The call's context, once it is armed.
+    pub(crate) fn context(&self) -> &Context {
+        self.armed.as_ref().map_or(&self.parent, |armed| &armed.context)
+    }
+
+    /// The response head has come.
+    pub(crate) fn head(&mut self) {
+        let now = self.clock().tick();
+        self.marks.head(now);
+        self.ending.head();
+    }
+
+    /// The consumer polls.
+    #[inline]
+    pub(crate) fn polled(&mut self) {
+        if self.marks.awaits_consumer() {
+            let now = self.clock().tick();
+            self.marks.polled(now);
+        }
+    }
+
+    /// The poll found nothing.
+    #[inline]
+    pub(crate) fn pending(&mut self) {
+        self.marks.pending();
+    }
+
+    /// A poll came back with an item: its time is taken now, before any parsing.
+    #[inline]
+    pub(crate) fn read(&mut self) {
+        let now = self.clock().tick();
+        self.marks.read(now);
+    }
+
+    /// The same for a source that no consumer can delay.
+    pub(crate) fn read_unasked(&mut self) {
+        let now = self.clock().tick();
+        self.marks.read_unasked(now);
+    }
+
+    /// One event of the current read.
+    #[inline]
+    pub(crate) fn event(&mut self, output: &Output<'_>) {
+        if output.ignored || self.ending.is_latched() {
+            return;
+        }
+        if !self.marks.event_seen() {
+            self.first_event();
+        }
+        if let Some(gap) = self.marks.event(output)
+            && self.gaps.push(gap)
+        {
+            self.flush_gaps();
+        }
+        if output.has_output() {
+            self.ending.choice(output.choice);
+            self.output(output);
+        }
+        self.answered(output);
+    }
+
+    #[cold]
+    fn first_event(&mut self) {
+        self.ending.head();
+        let side = self.spec.side;
+        if let Some(armed) = self.armed.as_mut().filter(|armed| !armed.joined) {
+            armed.stream(side);
+        }
+    }
+
+    /// What few calls ask of each output: progress, the caller's tokenizer, content.
+    #[inline]
+    fn output(&mut self, output: &Output<'_>) {
+        if let Some(progress) = self.armed.as_ref().and_then(|armed| armed.progress.get()) {
+            progress.add(output.tokens.map_or(1, u64::from));
+        }
+        let captures = self.instrumentation.settings().capture.is_on();
+        if !captures && self.spec.given().is_none() {
+            return;
+        }
+        for piece in [output.reasoning, output.answer].into_iter().flatten() {
+            if let Some(content) = self.content() {
+                content.piece(piece);
+            }
+            if let Some(tokenizer) = self.spec.given().and_then(|extras| extras.tokenizer.clone()) {
+                self.spec.extras().tokenized += tokenizer(piece.text);
+            }
+        }
+    }
+
+    /// Model, id, usage, finish reason, failure, marker: usage before outcome.
+    #[inline]
+    fn answered(&mut self, output: &Output<'_>) {
+        if let Some(model) = output.model
+            && self.answer.model.is_none()
+        {
+            self.answer.model = Some(cut(model, LONGEST).into());
+        }
+        if let Some(id) = output.id
+            && self.answer.id.is_none()
+        {
+            self.answer.id = Some(cut(id, LONGEST).into());
+        }
+        if !output.usage.is_empty() {
+            self.usage(output.usage);
+        }
+        if let Some(finish) = output.finish
+            && self.ending.finish(finish.choice)
+            && self.answer.reasons.len() < MOST_REASONS
+        {
+            self.answer.reasons.push(FinishReason {
+                choice: finish.choice,
+                reason: span::reason_words(finish.reason),
+                kind: FinishKind::of(finish.reason),
+            });
+        }
+        if let Some(failure) = output.failure {
+            let latch = self.latch_of(failure);
+            self.latched_by_read(latch);
+        }
+        if output.done {
+            let latch = self.ending.marker();
+            self.latched_by_read(latch);
+        }
+    }
+
+    pub(crate) fn usage(&mut self, usage: Usage) {
+        if !self.ending.is_latched() {
+            self.answer.usage.absorb(&usage, self.marks.output_seen());
+        }
+    }
+
+    pub(crate) fn attribute(&mut self, attribute: KeyValue) {
+        if !self.ending.is_latched() && self.answer.attributes.len() < MOST_REASONS {
+            self.answer.attributes.push(attribute);
+        }
+    }
+
+    /// The request failed.
+    pub(crate) fn failed(&mut self, failure: Failure<'_>) {
+        let latch = self.latch_of(failure);
+        self.latched(latch);
+    }
+
+    fn latch_of(&mut self, failure: Failure<'_>) -> Option<Latch> {
+        if failure.is_recoverable() {
+            return None;
+        }
+        let error_type = failure.error_type();
+        let latch = if failure.is_transport() {
+            self.ending.transport_failure(error_type)
+        } else {
+            self.ending.error(error_type)
+        };
+        if let Some(message) = failure.text().filter(|_| latch.is_some()) {
+            self.error_message(message);
+        }
+        latch
+    }
+
+    /// A provider's message quotes prompts: it leaves only where capture is on.
+    fn error_message(&mut self, message: &str) {
+        if self.content().is_some() {
+            let message = cut(message, LONGEST).to_owned();
+            self.answer.attributes.push(KeyValue::new("error.message", message));
+        }
+    }
+
+    /// The stream ended.
+    pub(crate) fn end(&mut self) {
+        if let Some(error_type) = self.told_failure() {
+            let latch = self.ending.error(error_type);
+            return self.latched(latch);
+        }
+        let latch = self.ending.end();
+        self.latched(latch);
+    }
+
+    /// The caller's own verdict: whole.
+    pub(crate) fn complete(&mut self) {
+        let latch = match self.told_failure() {
+            Some(error_type) => self.ending.error(error_type),
+            None => self.ending.marker(),
+        };
+        self.latched(latch);
+    }
+
+    /// The whole answer of a call that does not stream: no chunk, no mark.
+    pub(crate) fn whole(&mut self, output: &Output<'_>) {
+        if !output.ignored && !self.ending.is_latched() {
+            self.output(output);
+            self.answered(output);
+        }
+        self.complete();
+    }
+
+    /// A poll, a scope or a callback of the caller's panicked.
+    pub(crate) fn panicked(&mut self) {
+        let latch = self.ending.error(PANIC.into());
+        self.latched(latch);
+    }
+
+    /// The caller let go.
+    pub(crate) fn dropped(&mut self) {
+        if self.armed.is_none() || self.ending.is_latched() {
+            return;
+        }
+        if let Some(error_type) = self.told_failure() {
+            let latch = self.ending.error(error_type);
+            return self.latched(latch);
+        }
+        let passed = self.limit_passed();
+        let latch = self.ending.dropped(passed);
+        self.latched(latch);
+    }
+
+    /// What code inside the call said of it.
+    fn told_failure(&self) -> Option<Cow<'static, str>> {
+        Shared::of(self.context()).and_then(|shared| shared.given().failed.clone())
+    }
+
+    fn limit_passed(&self) -> bool {
+        let Some(extras) = self.spec.given() else { return false };
+        let clock = self.clock();
+        let now = clock.tick();
+        let past =
+            |since: Tick, limit: Option<u64>| limit.is_some_and(|limit| clock.nanos_between(since, now) >= limit);
+        let start = self.marks.start();
+        past(start, extras.deadline) || past(self.marks.last_read().unwrap_or(start), extras.idle_deadline)
+    }
+
+    /// The call is decided now: by an end, a drop, a failed request, a verdict.
+    fn latched(&mut self, latch: Option<Latch>) {
+        if let Some(latch) = latch {
+            let now = self.clock().tick();
+            let at = if latch.at_last_read { self.marks.last_read().unwrap_or(now) } else { now };
+            self.finish(&latch, at);
+        }
+    }
+
+    /// The call is decided by what the current read carried: it is as old as the read.
+    fn latched_by_read(&mut self, latch: Option<Latch>) {
+        if let Some(latch) = latch {
+            let at = self.marks.last_read().unwrap_or_else(|| self.clock().tick());
+            self.finish(&latch, at);
+        }
+    }
+
+    /// The token count that figures are made with, and where it comes from.
+    pub(crate) fn count(&self) -> (Count, Usage, Option<TokenSource>) {
+        let output_seen = self.marks.output_seen();
+        let mut usage = self.answer.usage.settled(output_seen);
+        let mut source = (!usage.is_empty()).then_some(TokenSource::Usage);
+        let mut output = usage.output_tokens();
+        if output.is_none() && output_seen {
+            let tokenized =
+                self.spec.given().filter(|extras| extras.tokenizer.is_some()).map(|extras| extras.tokenized);
+            if let Some(tokens) = tokenized {
+                (output, source) = (Some(tokens), Some(TokenSource::Tokenizer));
+                usage = usage.output(tokens);
+            } else if let Some(tokens) = self.marks.told_tokens() {
+                (output, source) = (Some(tokens), Some(TokenSource::Usage));
+                usage = usage.output(tokens);
+            } else if self.spec.estimate_tokens {
+                (output, source) = (Some(self.marks.outputs()), Some(TokenSource::Chunks));
+            }
+        }
+        let count = Count { output, reasoning: usage.reasoning_tokens(), choices: self.ending.choices() };
+        (count, usage, source)
+    }
+
+    /// What has been measured, as of now.
+    pub(crate) fn timing(&self) -> Timing {
+        if let Some(finished) = &self.finished {
+            return finished.timing.clone();
+        }
+        let (count, usage, source) = self.count();
+        let clock = self.clock();
+        let figures = self.marks.figures(clock.tick(), &count, false, |from, to| clock.nanos_between(from, to));
+        let mut timing = Timing::from_figures(&figures);
+        (timing.usage, timing.token_source) = (usage, source);
+        timing.finish_reasons.clone_from(&self.answer.reasons);
+        timing
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.dropped();
+    }
+}

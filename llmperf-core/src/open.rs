@@ -1,0 +1,136 @@
+//! Requests that are awaited before they stream.
+
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use pin_project::pin_project;
+
+use crate::{
+    Classify, Recorder,
+    live::Live,
+    measured::{LivePoll, Measured},
+    reader::Reader,
+};
+
+/// Awaits the request of a call and gives its measured stream. Made by [`Call::open`](crate::Call::open) and its kin.
+///
+/// The call is armed at the first poll. Ready with `Ok`, the response head is marked; with `Err`, the call ends as an
+/// error; dropped in between, as cancelled.
+#[pin_project]
+#[must_use = "futures do nothing unless polled; a call that is not armed records nothing"]
+pub struct Open<F, R, By> {
+    live: Option<Box<Live>>,
+    #[pin]
+    request: F,
+    reader: Option<R>,
+    by: PhantomData<fn() -> By>,
+}
+
+impl<F, R, By> Open<F, R, By> {
+    pub(crate) fn new(live: Option<Box<Live>>, request: F, reader: R) -> Self {
+        Self { live, request, reader: Some(reader), by: PhantomData }
+    }
+}
+
+impl<F, S, E, R, By> Future for Open<F, R, By>
+where
+    F: Future<Output = Result<S, E>>,
+    S: Stream,
+    R: Reader<S::Item>,
+    E: Classify<By>,
+{
+    type Output = Result<Measured<S, R>, E>;
+
+    /// # Panics
+    ///
+    /// If it is polled after it was ready, as futures may.
+    #[allow(clippy::expect_used, reason = "polling a future after it was ready is the caller's bug, not a measurement")]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Some(live) = this.live {
+            live.spec.streamed = true;
+        }
+        let polled = poll_request(this.live.as_deref_mut(), this.request, cx);
+        polled.map_ok(|stream| {
+            let reader = this.reader.take().expect("`Open` polled after it was ready");
+            Measured::new(stream, Recorder::new(this.live.take()), reader)
+        })
+    }
+}
+
+/// Polls a request inside its call: arms the call, marks the head of an `Ok`, ends the call with an `Err`.
+pub(crate) fn poll_request<F, T, E, By>(
+    live: Option<&mut Live>,
+    request: Pin<&mut F>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<T, E>>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Classify<By>,
+{
+    let Some(live) = live.filter(|live| !live.ending.is_latched()) else { return request.poll(cx) };
+    live.arm();
+    let mut poll = LivePoll::begin(live);
+    let polled = {
+        let _current = poll.live().enter();
+        request.poll(cx)
+    };
+    match &polled {
+        Poll::Pending => {}
+        Poll::Ready(Ok(_)) => poll.live().head(),
+        Poll::Ready(Err(error)) => poll.live().failed(error.failure()),
+    }
+    poll.survived();
+    polled
+}
+
+impl<F, R, By> fmt::Debug for Open<F, R, By> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Open").field("call", &self.live).finish_non_exhaustive()
+    }
+}
+
+/// A request that is built at its first poll, inside the call. Made by [`Call::open_fn`](crate::Call::open_fn).
+#[non_exhaustive]
+#[pin_project(project = Stage)]
+#[must_use = "futures do nothing unless polled"]
+pub enum OpenFn<B, F> {
+    #[doc(hidden)]
+    Unbuilt(Option<B>),
+    #[doc(hidden)]
+    Built(#[pin] F),
+}
+
+impl<B, F> OpenFn<B, F> {
+    pub(crate) fn new(build: B) -> Self {
+        Self::Unbuilt(Some(build))
+    }
+}
+
+impl<B: FnOnce() -> F, F: Future> Future for OpenFn<B, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Stage::Unbuilt(build) = self.as_mut().project()
+            && let Some(build) = build.take()
+        {
+            self.set(Self::Built(build()));
+        }
+        match self.project() {
+            Stage::Built(request) => request.poll(cx),
+            Stage::Unbuilt(_) => Poll::Pending,
+        }
+    }
+}
+
+impl<B, F> fmt::Debug for OpenFn<B, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OpenFn")
+    }
+}

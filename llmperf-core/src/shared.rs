@@ -1,0 +1,163 @@
+//! What a live call shows to those inside it: transports that join it, code that adds an attempt or an attribute.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use opentelemetry::{Context, Key, KeyValue, Value};
+
+use crate::{
+    Side, Usage,
+    clock::{Clock, Tick},
+    failure::bounded,
+    text::Text,
+    timing::FinishReason,
+};
+
+/// Most attempts, attributes and reasons that are kept of a call.
+const MOST: usize = 64;
+
+/// The part of a live call that its context carries.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    side: Side,
+    provider: Text,
+    model: Text,
+    clock: Clock,
+    live: AtomicBool,
+    given: Mutex<Given>,
+}
+
+/// What others told a call while it lived.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) attributes: Vec<KeyValue>,
+    pub(crate) usage: Usage,
+    pub(crate) model: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) reasons: Vec<FinishReason>,
+    pub(crate) head: Option<Tick>,
+    pub(crate) failed: Option<Cow<'static, str>>,
+}
+
+/// One attempt of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) started: Tick,
+    pub(crate) ended: Option<Tick>,
+    pub(crate) model: Option<Text>,
+    pub(crate) error_type: Option<Cow<'static, str>>,
+}
+
+impl Shared {
+    pub(crate) fn new(side: Side, provider: Text, model: Text, clock: Clock) -> Self {
+        Self { side, provider, model, clock, live: AtomicBool::new(true), given: Mutex::default() }
+    }
+
+    pub(crate) fn of(context: &Context) -> Option<&Self> {
+        context.get::<Self>()
+    }
+
+    /// Whether a call with these names, made inside this one, is a part of it.
+    pub(crate) fn takes_in(&self, transport: bool, side: Side, provider: &Text, model: &Text) -> bool {
+        let same = self.side == side && self.provider == *provider && self.model == *model;
+        self.live.load(Ordering::Acquire) && (same || (transport && self.side == side))
+    }
+
+    /// No more: the call has ended.
+    pub(crate) fn close(&self) -> Given {
+        self.live.store(false, Ordering::Release);
+        std::mem::take(&mut *self.given())
+    }
+
+    pub(crate) fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A live call, as code inside it sees it: retry loops, transports, fallbacks.
+///
+/// ```
+/// use llmperf_core::current_call;
+///
+/// // in a retry loop, inside `open`, `run` or a measured stream
+/// if let Some(call) = current_call() {
+///     call.attempt();
+///     call.attempt_failed("429");
+///     call.attribute("http.response.header.retry-after", 2);
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct CallHandle(Context);
+
+/// The live call whose future, stream or scope is being polled, if there is one.
+#[must_use]
+pub fn current_call() -> Option<CallHandle> {
+    Context::map_current(|context| {
+        Shared::of(context).filter(|shared| shared.live.load(Ordering::Acquire)).map(|_| CallHandle(context.clone()))
+    })
+}
+
+impl CallHandle {
+    /// An attempt begins. The first one need not be told: a call that has told none has no count of attempts.
+    pub fn attempt(&self) {
+        self.attempt_with(None);
+    }
+
+    /// An attempt with another model begins: a fallback took over.
+    pub fn attempt_by(&self, model: impl Into<Cow<'static, str>>) {
+        self.attempt_with(Some(model.into().into()));
+    }
+
+    fn attempt_with(&self, model: Option<Text>) {
+        self.tell(|shared, given| {
+            let started = shared.clock.tick();
+            if given.attempts.len() < MOST {
+                given.attempts.push(Attempt { started, ended: None, model, error_type: None });
+            }
+        });
+    }
+
+    /// The attempt that runs has failed. It ends the attempt, never the call. `error_type` is a code or a status.
+    pub fn attempt_failed(&self, error_type: &str) {
+        let error_type = bounded(error_type);
+        self.tell(|shared, given| {
+            let now = shared.clock.tick();
+            if let Some(attempt) = given.attempts.last_mut() {
+                (attempt.ended, attempt.error_type) = (Some(now), Some(error_type));
+            }
+        });
+    }
+
+    /// The response head of the attempt that streams has come.
+    pub fn head(&self) {
+        self.tell(|shared, given| given.head = Some(shared.clock.tick()));
+    }
+
+    /// Adds an attribute to the call's span; never to metrics.
+    pub fn attribute(&self, key: impl Into<Key>, value: impl Into<Value>) {
+        let attribute = KeyValue::new(key, value);
+        self.tell(|_, given| {
+            if given.attributes.len() < MOST {
+                given.attributes.push(attribute);
+            }
+        });
+    }
+
+    /// The call has failed, whatever its stream says. `error_type` is a code or a type, never a message.
+    pub fn fail(&self, error_type: &str) {
+        let error_type = bounded(error_type);
+        self.tell(|_, given| given.failed = Some(error_type));
+    }
+
+    fn tell(&self, what: impl FnOnce(&Shared, &mut Given)) {
+        if let Some(shared) = Shared::of(&self.0) {
+            what(shared, &mut shared.given());
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The span of a call: made with the OpenTelemetry trace API, begun when the call was made, ended at its latch.
+
+use std::{
+    borrow::Cow,
+    time::{Duration, SystemTime},
+};
+
+use opentelemetry::{
+    Array, Context, KeyValue, StringValue, Value,
+    trace::{SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _},
+};
+
+use crate::{
+    GenAiNames, Outcome, Side, failure::OTHER, finish::Finished, live::Live, semconv as name, shared::Attempt,
+    text::cut, timing::FinishReason,
+};
+
+/// Longest finish reason that is kept, in bytes.
+const LONGEST_REASON: usize = 64;
+
+/// Begins the span of a call; gives the parent's context with it.
+pub(crate) fn begin(live: &Live, begun: SystemTime) -> Context {
+    let spec = &live.spec;
+    let (operation, model) = (spec.operation.as_str(), spec.model.as_str());
+    let span_name = if model.is_empty() { operation.to_owned() } else { [operation, " ", model].concat() };
+    let kind = spec.kind.clone().unwrap_or(match spec.side {
+        Side::Client => SpanKind::Client,
+        Side::Server => SpanKind::Internal,
+    });
+    let given = spec.given();
+    let mut attributes = Vec::with_capacity(5 + given.map_or(0, |extras| extras.attributes.len()));
+    attributes.push(KeyValue::new(name::OPERATION, spec.operation.clone()));
+    attributes.push(KeyValue::new(name::PROVIDER, spec.provider.clone()));
+    if !model.is_empty() {
+        attributes.push(KeyValue::new(name::REQUEST_MODEL, spec.model.clone()));
+    }
+    if let Some((address, port)) = &spec.server {
+        attributes.push(KeyValue::new(name::SERVER_ADDRESS, address.clone()));
+        attributes.extend(port.map(|port| KeyValue::new(name::SERVER_PORT, i64::from(port))));
+    }
+    attributes.extend(given.into_iter().flat_map(|extras| extras.attributes.iter().cloned()));
+    let builder = SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(begun).with_attributes(attributes);
+    let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.parent));
+    live.parent.with_span(span)
+}
+
+/// Writes what was measured onto the span and ends it. Attributes are built only if it records.
+pub(crate) fn end(live: &Live, finished: &Finished) {
+    let Some(armed) = &live.armed else { return };
+    let span = armed.context.span();
+    let ended = armed.begun + Duration::from_nanos(finished.figures.duration);
+    if span.is_recording() {
+        span.set_attributes(attributes(live, finished));
+        live.guarded(|| span.set_attributes(content(live, finished)));
+        let stamp = |tick| armed.begun + Duration::from_nanos(live.clock().nanos_between(live.marks.start(), tick));
+        for (index, attempt) in finished.attempts.iter().enumerate() {
+            span.add_event_with_timestamp(name::ATTEMPT, stamp(attempt.started), attempt_attributes(index, attempt));
+        }
+        if matches!(finished.outcome, Outcome::Error | Outcome::Interrupted) {
+            // No message of the provider's: it may quote the prompt.
+            let description = finished.error_type.clone().unwrap_or(OTHER.into());
+            span.set_status(Status::error(description));
+        }
+    }
+    span.end_with_timestamp(ended);
+}
+
+/// A finish reason as it is kept: the common ones without an allocation, others cut.
+pub(crate) fn reason_words(reason: &str) -> Cow<'static, str> {
+    const COMMON: [&str; 8] =
+        ["stop", "length", "tool_calls", "content_filter", "end_turn", "tool_use", "max_tokens", "STOP"];
+    match COMMON.into_iter().find(|common| *common == reason) {
+        Some(common) => Cow::Borrowed(common),
+        None => Cow::Owned(cut(reason, LONGEST_REASON).to_owned()),
+    }
+}
+
+/// The figures first, then what the provider said; content follows: nothing can push a figure out.
+fn attributes(live: &Live, finished: &Finished) -> Vec<KeyValue> {
+    let mut all = Vec::with_capacity(32);
+    usage(live, finished, &mut all);
+    marks(live, finished, &mut all);
+    let mut text = |key: &'static str, value: Option<&str>| {
+        all.extend(value.map(|value| KeyValue::new(key, value.to_owned())));
+    };
+    text(name::RESPONSE_MODEL, live.answer.model.as_deref());
+    text(name::RESPONSE_ID, live.answer.id.as_deref());
+    text(name::ERROR_TYPE, finished.error_type.as_deref());
+    all.extend(finish_reasons(live, finished));
+    all.extend(live.answer.attributes.iter().cloned());
+    all.extend(finished.told.iter().cloned());
+    all
+}
+
+/// Messages, where they are captured. The user's hook runs here.
+fn content(live: &Live, finished: &Finished) -> Vec<KeyValue> {
+    let content = live.spec.given().and_then(|extras| extras.content.as_ref());
+    let Some(content) = content.filter(|content| content.capture().to_spans()) else { return Vec::new() };
+    let finish = finished.timing.finish_reasons.first().map_or("", |reason| &*reason.reason);
+    let input = content.input_messages().map(|json| KeyValue::new(name::INPUT_MESSAGES, json));
+    let output = content.output_messages(finish).map(|json| KeyValue::new(name::OUTPUT_MESSAGES, json));
+    input.into_iter().chain(output).collect()
+}
+
+fn usage(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
+    let usage = &finished.timing.usage;
+    let cache_write = match live.instrumentation.settings().names {
+        GenAiNames::V1_41 => name::USAGE_CACHE_CREATION,
+        GenAiNames::Latest => name::USAGE_CACHE_WRITE,
+    };
+    let mut tokens = |key: &'static str, tokens: Option<u64>| {
+        all.extend(tokens.map(|tokens| KeyValue::new(key, i64::try_from(tokens).unwrap_or(i64::MAX))));
+    };
+    tokens(name::USAGE_INPUT, usage.input_tokens());
+    tokens(name::USAGE_OUTPUT, usage.output_tokens());
+    tokens(name::USAGE_CACHE_READ, usage.cache_read_tokens());
+    tokens(cache_write, usage.cache_write_tokens());
+    tokens(name::USAGE_REASONING, usage.reasoning_tokens());
+    tokens(name::USAGE_AUDIO_INPUT, usage.audio_input_tokens());
+    tokens(name::USAGE_AUDIO_OUTPUT, usage.audio_output_tokens());
+    all.extend(finished.timing.token_source.map(|source| KeyValue::new(name::TOKEN_SOURCE, source.as_str())));
+    all.extend(finished.cost.map(|cost| KeyValue::new(name::COST, cost)));
+}
+
+fn marks(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
+    let figures = &finished.figures;
+    all.push(KeyValue::new(name::OUTCOME, finished.outcome.as_str()));
+    let mut seconds = |key: &'static str, nanos: Option<f64>| {
+        all.extend(nanos.map(|nanos| KeyValue::new(key, nanos / 1e9)));
+    };
+    let exact = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64);
+    seconds(name::TIME_TO_HEAD, exact(figures.head));
+    if live.spec.streamed {
+        seconds(name::RESPONSE_TTFC, exact(figures.first_chunk));
+        seconds(name::TTFT, exact(figures.first_token));
+        seconds(name::TTFA, exact(figures.first_answer));
+        seconds(name::TPOT, figures.per_token);
+        seconds(name::LONGEST_GAP, exact(figures.longest_gap));
+        seconds(name::GENERATION_TIME, exact(figures.generation));
+        seconds(name::CONSUMER_WAIT, Some(figures.consumer_wait as f64));
+        all.push(KeyValue::new(name::REQUEST_STREAM, true));
+        all.push(KeyValue::new(name::CHUNKS, i64::try_from(figures.chunks).unwrap_or(i64::MAX)));
+        all.push(KeyValue::new(name::OUTPUT_CHUNKS, i64::try_from(figures.outputs).unwrap_or(i64::MAX)));
+        all.extend(figures.token_rate.map(|rate| KeyValue::new(name::TOKEN_RATE, rate)));
+    }
+    if figures.consumer_bound {
+        all.push(KeyValue::new(name::CONSUMER_BOUND, true));
+    }
+    if let Some(attempts) = finished.timing.attempts {
+        all.push(KeyValue::new(name::ATTEMPTS, i64::from(attempts)));
+        all.extend(finished.attempt_ttft.map(|nanos| KeyValue::new(name::ATTEMPT_TTFT, nanos as f64 / 1e9)));
+    }
+}
+
+/// One entry per choice in the order of the choices; `error` for one that should have had a reason.
+fn finish_reasons(live: &Live, finished: &Finished) -> Option<KeyValue> {
+    let reasons = &finished.timing.finish_reasons;
+    let choices = live.ending.choices().max(reasons.len() as u32) as usize;
+    let whole = finished.outcome == Outcome::Complete;
+    let expected = if whole { choices } else { choices.max(1) };
+    let mut words: Vec<(u32, StringValue)> =
+        reasons.iter().map(|FinishReason { choice, reason, .. }| (*choice, reason.clone().into())).collect();
+    if !whole {
+        let mut index = 0;
+        while words.len() < expected {
+            if !words.iter().any(|(choice, _)| *choice == index) {
+                words.push((index, "error".into()));
+            }
+            index += 1;
+        }
+    }
+    words.sort_by_key(|(choice, _)| *choice);
+    let words: Vec<StringValue> = words.into_iter().map(|(_, words)| words).collect();
+    (!words.is_empty()).then(|| KeyValue::new(name::FINISH_REASONS, Value::Array(Array::String(words))))
+}
+
+fn attempt_attributes(index: usize, attempt: &Attempt) -> Vec<KeyValue> {
+    let mut attributes = vec![KeyValue::new(name::ATTEMPT, i64::try_from(index + 1).unwrap_or(i64::MAX))];
+    attributes.extend(attempt.model.clone().map(|model| KeyValue::new(name::REQUEST_MODEL, model)));
+    attributes.extend(attempt.error_type.clone().map(|error| KeyValue::new(name::ERROR_TYPE, error)));
+    attributes
+}
