@@ -1,0 +1,51 @@
+//! `docs/metrics.md` lists what the code emits, no more and no less.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::HashMap;
+
+use llmperf_core::metrics::{Kind, TABLE};
+
+const DOC: &str = include_str!("../../docs/metrics.md");
+
+/// The cells of each table row of the page, without their back-quotes.
+fn rows() -> impl Iterator<Item = Vec<String>> {
+    DOC.lines().filter(|line| line.starts_with("| ")).map(|line| {
+        line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    })
+}
+
+fn buckets() -> HashMap<String, Vec<f64>> {
+    let numbers = |cell: &str| cell.split(' ').map(|bound| bound.parse().ok()).collect::<Option<Vec<f64>>>();
+    rows().filter(|cells| cells.len() == 2).filter_map(|cells| Some((cells[0].clone(), numbers(&cells[1])?))).collect()
+}
+
+#[test]
+fn the_page_and_the_code_list_the_same_metrics() {
+    let buckets = buckets();
+    let mut found: HashMap<String, Vec<String>> =
+        rows().filter(|cells| cells.len() == 7).map(|cells| (cells[0].clone(), cells)).collect();
+    found.remove("metric");
+    for definition in TABLE {
+        let cells = found.remove(definition.name).unwrap_or_else(|| panic!("{} is not on the page", definition.name));
+        let (kind, bounds) = match definition.kind {
+            Kind::Histogram(bounds) | Kind::CountHistogram(bounds) => ("histogram", Some(bounds)),
+            Kind::Counter | Kind::Sum => ("counter", None),
+            Kind::UpDown => ("up-down counter", None),
+            Kind::Gauge => ("gauge", None),
+            other => panic!("a kind that the page does not know: {other:?}"),
+        };
+        assert_eq!(cells[1], kind, "{}", definition.name);
+        assert_eq!(cells[2], definition.unit, "{}", definition.name);
+        assert_eq!(buckets.get(&cells[4]).map(Vec::as_slice), bounds, "{}", definition.name);
+        assert_eq!(cells[5], definition.description, "{}", definition.name);
+        assert!(cells[6].contains(&definition.name.replace('.', "_")), "{}: {}", definition.name, cells[6]);
+    }
+    assert!(found.is_empty(), "the page lists what the code does not emit: {:?}", found.keys());
+}
+
+#[test]
+fn every_list_of_buckets_is_used() {
+    for name in buckets().keys() {
+        assert!(rows().any(|cells| cells.len() == 7 && cells[4] == *name), "{name}");
+    }
+}
