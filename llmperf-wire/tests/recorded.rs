@@ -1,0 +1,202 @@
+//! Recorded streams give exactly the counts, usage, finish reasons and outcome of their index, wherever reads are cut.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use llmperf_wire::{Decoder, Dialect, Event, Origin, PieceKind, Usage};
+use serde_json::Value;
+
+/// The recordings are not part of the repository: they lie beside it where they are at hand.
+fn recordings() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/streams");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "the recorded streams are missing: CI must not pass without them"
+    );
+    eprintln!("left out: the recorded streams are not at hand");
+    None
+}
+
+/// What a reader counts; the outcome by the rules of the marks, as far as the bytes alone decide it.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Tally {
+    events: u64,
+    output: u64,
+    text: u64,
+    reasoning: u64,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+    finishes: BTreeMap<u32, Option<String>>,
+    model: Option<String>,
+    terminal: bool,
+    error: Option<String>,
+}
+
+impl Tally {
+    fn take(&mut self, event: Event<'_>) {
+        let Event::Chunk(chunk) = event else { return };
+        self.events += u64::from(chunk.origin == Origin::Event);
+        self.output += u64::from(chunk.outputs().next().is_some());
+        self.text += u64::from(chunk.outputs().any(|piece| piece.kind == PieceKind::Text));
+        self.reasoning += u64::from(
+            chunk
+                .outputs()
+                .any(|piece| piece.kind == PieceKind::Reasoning),
+        );
+        for piece in chunk.outputs() {
+            assert!(!piece.text.is_empty() && !piece.text.decode().is_empty());
+            assert_eq!(piece.text.len(), piece.text.decode().len());
+            self.finishes.entry(piece.choice).or_default();
+        }
+        if let Some(Usage {
+            input,
+            output,
+            reasoning,
+            ..
+        }) = chunk.usage
+        {
+            self.input_tokens = input.or(self.input_tokens);
+            self.output_tokens = output.or(self.output_tokens);
+            self.reasoning_tokens = reasoning.or(self.reasoning_tokens);
+        }
+        for finish in chunk.finishes() {
+            self.finishes
+                .entry(finish.choice)
+                .or_default()
+                .get_or_insert_with(|| finish.reason.to_string());
+        }
+        if let Some(model) = chunk.model {
+            self.model = Some(model.to_string());
+        }
+        if let Some(failure) = &chunk.failure {
+            self.error
+                .get_or_insert_with(|| failure.error_type().into_owned());
+        }
+        self.terminal |= chunk.terminal;
+    }
+
+    fn outcome(&self) -> &'static str {
+        let finished = !self.finishes.is_empty() && self.finishes.values().all(Option::is_some);
+        match (&self.error, self.terminal, finished) {
+            (Some(_), _, _) => "error",
+            (None, true, _) => "complete",
+            (None, false, true) => "complete, marker missing",
+            (None, false, false) => "interrupted",
+        }
+    }
+}
+
+fn tally<'r>(reads: impl IntoIterator<Item = &'r [u8]>) -> Tally {
+    let mut tally = Tally::default();
+    let mut decoder = Decoder::new(Dialect::OpenAiChat);
+    for read in reads {
+        decoder.push(read, |event| tally.take(event));
+    }
+    decoder.finish(|event| tally.take(event));
+    tally
+}
+
+/// The index's own words for what a tally found.
+fn assert_matches(entry: &Value, tally: &Tally) {
+    let file = entry["file"].as_str().unwrap();
+    for (name, counted) in [
+        ("events", tally.events),
+        ("output", tally.output),
+        ("text", tally.text),
+        ("reasoning", tally.reasoning),
+    ] {
+        assert_eq!(entry[name].as_u64(), Some(counted), "{file}: {name}");
+    }
+    for (name, reported) in [
+        ("input_tokens", tally.input_tokens),
+        ("output_tokens", tally.output_tokens),
+        ("reasoning_tokens", tally.reasoning_tokens),
+    ] {
+        assert_eq!(entry[name].as_u64(), reported, "{file}: {name}");
+    }
+    assert_eq!(
+        entry["model"].as_str(),
+        tally.model.as_deref(),
+        "{file}: model"
+    );
+    assert_eq!(
+        entry["marker"].as_str().unwrap().starts_with("yes"),
+        tally.terminal,
+        "{file}: marker"
+    );
+
+    let reasons: Vec<&str> = tally
+        .finishes
+        .values()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let finish_reason = match reasons.as_slice() {
+        [] => "-".to_owned(),
+        [one] => (*one).to_owned(),
+        several => several
+            .iter()
+            .zip(0..)
+            .map(|(reason, choice)| format!("{reason} (choice {choice})"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    assert_eq!(
+        entry["finish_reason"].as_str(),
+        Some(finish_reason.as_str()),
+        "{file}: finish reason"
+    );
+
+    let outcome = entry["outcome"].as_str().unwrap();
+    match tally.outcome() {
+        // The index adds the provider's word, or says that there is none that could be a type.
+        "error" => {
+            assert!(outcome.starts_with("error ("), "{file}: {tally:?}");
+            let named =
+                outcome.starts_with(&format!("error ({})", tally.error.as_deref().unwrap()));
+            assert!(
+                named || tally.error.as_deref() == Some("_OTHER"),
+                "{file}: {tally:?}"
+            );
+        }
+        other => assert_eq!(outcome, other, "{file}: outcome"),
+    }
+}
+
+#[test]
+fn every_recording_of_the_dialect_gives_what_its_index_says_however_it_is_cut() {
+    let Some(folder) = recordings() else { return };
+    let index: Vec<Value> =
+        serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
+    let mut files = 0;
+    for entry in index
+        .iter()
+        .filter(|entry| entry["format"] == "Chat Completions SSE")
+    {
+        let stream = std::fs::read(folder.join(entry["file"].as_str().unwrap())).unwrap();
+        let whole = tally([stream.as_slice()]);
+        assert_matches(entry, &whole);
+        assert_eq!(
+            tally(stream.chunks(1)),
+            whole,
+            "{}: byte by byte",
+            entry["file"]
+        );
+        for cut in 1..stream.len() {
+            let (head, tail) = stream.split_at(cut);
+            assert_eq!(
+                tally([head, tail]),
+                whole,
+                "{}: cut at {cut}",
+                entry["file"]
+            );
+        }
+        files += 1;
+    }
+    assert_eq!(files, 7, "the recordings of the chat dialect");
+}
