@@ -61,31 +61,43 @@ fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// What one would write by hand: the fields that measuring needs, owned.
+/// The chunk as its documentation has it, and as client crates write it.
 #[derive(Deserialize)]
+#[expect(dead_code, reason = "a typed struct is filled whole")]
 struct TypedChunk {
     id: String,
+    object: String,
+    created: u32,
     model: String,
+    service_tier: Option<String>,
+    system_fingerprint: Option<String>,
     choices: Vec<TypedChoice>,
     usage: Option<TypedUsage>,
 }
 
 #[derive(Deserialize)]
+#[expect(dead_code, reason = "a typed struct is filled whole")]
 struct TypedChoice {
     index: u32,
     delta: TypedDelta,
     finish_reason: Option<String>,
+    logprobs: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
+#[expect(dead_code, reason = "a typed struct is filled whole")]
 struct TypedDelta {
+    role: Option<String>,
     content: Option<String>,
     refusal: Option<String>,
     tool_calls: Option<Vec<TypedToolCall>>,
 }
 
 #[derive(Deserialize)]
+#[expect(dead_code, reason = "a typed struct is filled whole")]
 struct TypedToolCall {
+    index: u32,
+    id: Option<String>,
     function: Option<TypedFunction>,
 }
 

@@ -58,8 +58,6 @@ pub struct Counts {
     pub oversized: u64,
     /// Events that the end of the stream left unterminated and that were delivered all the same.
     pub unterminated: u64,
-    /// Payloads that were read after their invalid UTF-8 had been replaced by U+FFFD.
-    pub replaced: u64,
 }
 
 impl Decoder {

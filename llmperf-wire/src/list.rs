@@ -1,11 +1,5 @@
 //! A short list that lives in place: only what passes its capacity goes to the heap.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
-
 /// Up to `N` items in place, any more in a vector.
 #[derive(Debug)]
 pub(crate) struct List<T, const N: usize> {
@@ -31,28 +25,8 @@ impl<T, const N: usize> List<T, N> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.inline.iter().flatten().chain(&self.rest)
     }
-}
 
-impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for List<T, N> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Items(PhantomData))
-    }
-}
-
-struct Items<T, const N: usize>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Items<T, N> {
-    type Value = List<T, N>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T, N>, A::Error> {
-        let mut list = List::new();
-        while let Some(item) = seq.next_element()? {
-            list.push(item);
-        }
-        Ok(list)
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.inline.iter_mut().flatten().chain(&mut self.rest)
     }
 }

@@ -22,175 +22,207 @@
 //! | `obfuscation`, `logprobs` and all else | skipped |
 
 mod failure;
-mod frame;
 mod usage;
-
-use std::borrow::Cow;
-
-use serde::de::IgnoredAny;
 
 use crate::dialect::Counts;
 use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind};
-use crate::json::{self, Raw};
-use crate::list::List;
+use crate::json::{Json, Malformed, Parsed};
 use crate::sse::Frame;
 use crate::text::Text;
-use frame::{Audio, Choice, Delta, Function, Part, Payload, ToolCall};
+use usage::Report;
 
 /// Says what a frame of the stream means.
 pub(crate) fn interpret(frame: Frame<'_>, counts: &mut Counts, sink: &mut impl FnMut(Event<'_>)) {
-    let (name, data, chunk) = match frame {
+    let (name, data, origin, unterminated) = match frame {
         Frame::Event {
             name,
             data,
             unterminated,
-        } => (name, data, Chunk::new(Origin::Event, unterminated)),
-        Frame::Field { name, value } => (name.as_bytes(), value, Chunk::new(Origin::Field, false)),
-        Frame::Bare { data, unterminated } => {
-            ([].as_slice(), data, Chunk::new(Origin::Bare, unterminated))
-        }
+        } => (name, data, Origin::Event, unterminated),
+        Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
+        Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
         Frame::Comment(_) | Frame::Oversized => return,
     };
+    let mut chunk = Chunk::new(origin, unterminated);
     let data = data.trim_ascii_start();
-    if data.is_empty() {
-        sink(Event::Chunk(&chunk));
+    let read = if data.is_empty() {
+        Ok(())
     } else if data.starts_with(b"[DONE]") {
-        sink(Event::Chunk(&Chunk {
-            terminal: true,
-            ..chunk
-        }));
-    } else if let Some(payload) = Payload::parse(data) {
-        sink(Event::Chunk(&read(&payload, name, data, chunk)));
+        chunk.terminal = true;
+        Ok(())
     } else {
-        interpret_unreadable(name, data, chunk, counts, sink);
+        read_payload(data, name == b"error", &mut chunk)
+    };
+    match read {
+        Ok(()) => sink(Event::Chunk(&chunk)),
+        Err(Malformed) => {
+            counts.malformed += 1;
+            sink(Event::Malformed(data));
+        }
     }
 }
 
-/// A payload that does not parse as it is: it may do so once its invalid UTF-8 is replaced.
-#[cold]
-fn interpret_unreadable(
-    name: &[u8],
-    data: &[u8],
-    chunk: Chunk<'_>,
-    counts: &mut Counts,
-    sink: &mut impl FnMut(Event<'_>),
-) {
-    if let Cow::Owned(text) = String::from_utf8_lossy(data)
-        && let Some(payload) = Payload::parse(text.as_bytes())
-    {
-        counts.replaced += 1;
-        sink(Event::Chunk(&read(&payload, name, text.as_bytes(), chunk)));
-    } else {
-        counts.malformed += 1;
-        sink(Event::Malformed(data));
+/// `named` says that the event or the field is called `error`.
+fn read_payload<'a>(data: &'a [u8], named: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    if !data.starts_with(b"{") {
+        return Err(Malformed);
     }
+    let mut flat_error = named;
+    let mut usage = Report::default();
+    let mut json = Json::new(data);
+    json.object(|json, name| {
+        match name {
+            b"id" => chunk.id = json.text()?,
+            b"object" => flat_error |= json.text()?.is_some_and(|object| object.is("error")),
+            b"model" => chunk.model = json.text()?,
+            b"service_tier" => chunk.service_tier = json.text()?,
+            b"system_fingerprint" => chunk.system_fingerprint = json.text()?,
+            b"choices" => json.array(|json| read_choice(json, chunk))?,
+            b"usage" => usage.read_usage(json)?,
+            b"timings" => usage.read_llama_timings(json)?,
+            b"metrics" => usage.read_vllm_metrics(json)?,
+            b"x_groq" => json.object(|json, name| match name {
+                b"usage" => usage.read_usage(json),
+                b"error" => failure::read(json, chunk),
+                _ => json.skip(),
+            })?,
+            b"error" => failure::read(json, chunk)?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    json.end()?;
+    usage.tell(chunk);
+    if flat_error || chunk.failure.is_some() {
+        failure::complete(data, chunk)?;
+    }
+    Ok(())
 }
 
-fn read<'a>(payload: &Payload<'a>, name: &[u8], data: &'a [u8], mut chunk: Chunk<'a>) -> Chunk<'a> {
-    chunk.id = json::text(payload.id);
-    chunk.model = json::text(payload.model);
-    chunk.service_tier = json::text(payload.service_tier);
-    chunk.system_fingerprint = json::text(payload.system_fingerprint);
-    for choice in payload.choices.iter().flat_map(List::iter) {
-        read_choice(choice, &mut chunk);
+fn read_choice<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let before = chunk.pieces.iter().count();
+    let mut index = 0;
+    let mut reason = None;
+    json.object(|json, name| {
+        match name {
+            b"index" => {
+                index = json
+                    .count()?
+                    .and_then(|index| u32::try_from(index).ok())
+                    .unwrap_or(0)
+            }
+            b"delta" => read_delta(json, chunk)?,
+            b"finish_reason" => reason = json.text()?,
+            b"token_ids" => read_token_ids(json, chunk)?,
+            b"error" => failure::read(json, chunk)?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    // The index may come last.
+    for piece in chunk.pieces.iter_mut().skip(before) {
+        piece.choice = index;
     }
-    (chunk.usage, chunk.timings) = usage::figures(payload);
-    chunk.failure = failure::failure(payload, name == b"error", data);
-    chunk
-}
-
-fn read_choice<'a>(choice: &Choice<'a>, chunk: &mut Chunk<'a>) {
-    let index = choice
-        .index
-        .0
-        .and_then(|index| u32::try_from(index).ok())
-        .unwrap_or(0);
-    if let Some(delta) = &choice.delta {
-        read_delta(delta, &mut |kind, text| {
-            chunk.pieces.push(Piece {
-                kind,
-                choice: index,
-                text,
-            });
-        });
-    }
-    if let Some(reason) = json::text(choice.finish_reason) {
+    if let Some(reason) = reason {
         chunk.finishes.push(Finish {
             choice: index,
             reason,
             kind: finish_kind(reason),
         });
     }
-    // Elements without a size: the vector only counts them.
-    if let Some(ids) = json::read::<Vec<IgnoredAny>>(choice.token_ids) {
-        let tokens = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        chunk.tokens = Some(chunk.tokens.unwrap_or(0).saturating_add(tokens));
-    }
+    Ok(())
 }
 
-fn read_delta<'a>(delta: &Delta<'a>, output: &mut impl FnMut(PieceKind, Text<'a>)) {
-    if let Some(text) = json::text(delta.reasoning_content).or(json::text(delta.reasoning)) {
-        output(PieceKind::Reasoning, text);
-    }
-    read_content(delta.content, output);
-    if let Some(text) = json::text(delta.refusal) {
-        output(PieceKind::Refusal, text);
-    }
-    for call in json::read::<List<ToolCall<'_>, 2>>(delta.tool_calls)
-        .iter()
-        .flat_map(List::iter)
-    {
-        read_function(call.function, output);
-    }
-    read_function(delta.function_call, output);
-    if let Some(audio) = json::read::<Audio<'_>>(delta.audio) {
-        let pieces = [
-            (PieceKind::Text, audio.transcript),
-            (PieceKind::Media, audio.data),
-        ];
-        for (kind, raw) in pieces {
-            if let Some(text) = json::text(raw) {
-                output(kind, text);
-            }
-        }
-    }
+fn read_token_ids<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut tokens = chunk.tokens.unwrap_or(0);
+    json.array(|json| {
+        tokens = tokens.saturating_add(1);
+        json.skip()
+    })?;
+    chunk.tokens = (tokens > 0).then_some(tokens);
+    Ok(())
 }
 
-fn read_content<'a>(content: Raw<'a>, output: &mut impl FnMut(PieceKind, Text<'a>)) {
-    if let Some(text) = json::text(content) {
-        output(PieceKind::Text, text);
-        return;
-    }
-    for part in json::read::<List<Part<'_>, 2>>(content)
-        .iter()
-        .flat_map(List::iter)
-    {
-        if let Some(text) = json::text(part.text) {
-            output(PieceKind::Text, text);
+fn read_delta<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut reasoned = false;
+    json.object(|json, name| match name {
+        b"content" => read_content(json, chunk),
+        b"reasoning_content" | b"reasoning" if !reasoned => {
+            let thought = json.text()?;
+            reasoned = thought.is_some();
+            output(chunk, PieceKind::Reasoning, thought);
+            Ok(())
         }
-        if let Some(text) = json::text(part.thinking) {
-            output(PieceKind::Reasoning, text);
-        }
-        for thought in json::read::<List<Part<'_>, 2>>(part.thinking)
-            .iter()
-            .flat_map(List::iter)
-        {
-            if let Some(text) = json::text(thought.text) {
-                output(PieceKind::Reasoning, text);
-            }
-        }
-    }
+        b"refusal" => take(json, chunk, PieceKind::Refusal),
+        b"tool_calls" => json.array(|json| {
+            json.object(|json, name| match name {
+                b"function" => read_function(json, chunk),
+                _ => json.skip(),
+            })
+        }),
+        b"function_call" => read_function(json, chunk),
+        b"audio" => json.object(|json, name| match name {
+            b"transcript" => take(json, chunk, PieceKind::Text),
+            b"data" => take(json, chunk, PieceKind::Media),
+            _ => json.skip(),
+        }),
+        _ => json.skip(),
+    })
 }
 
-fn read_function<'a>(function: Raw<'a>, output: &mut impl FnMut(PieceKind, Text<'a>)) {
-    let Some(function) = json::read::<Function<'_>>(function) else {
-        return;
-    };
-    if let Some(name) = json::text(function.name) {
-        output(PieceKind::Tool, name);
+/// A string, or a list of typed parts.
+fn read_content<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    if json.peek() != Some(b'[') {
+        return take(json, chunk, PieceKind::Text);
     }
-    if let Some(arguments) = json::text(function.arguments).or(json::object(function.arguments)) {
-        output(PieceKind::Tool, arguments);
+    json.array(|json| {
+        json.object(|json, name| match name {
+            b"text" => take(json, chunk, PieceKind::Text),
+            b"thinking" => read_thinking(json, chunk),
+            _ => json.skip(),
+        })
+    })
+}
+
+/// A string, or a list of parts again.
+fn read_thinking<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    if json.peek() != Some(b'[') {
+        return take(json, chunk, PieceKind::Reasoning);
+    }
+    json.array(|json| {
+        json.object(|json, name| match name {
+            b"text" => take(json, chunk, PieceKind::Reasoning),
+            _ => json.skip(),
+        })
+    })
+}
+
+fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    json.object(|json, name| match name {
+        b"name" => take(json, chunk, PieceKind::Tool),
+        // A string that is JSON in turn; some servers write the object itself.
+        b"arguments" => {
+            let arguments = json.text_or_object()?;
+            output(chunk, PieceKind::Tool, arguments);
+            Ok(())
+        }
+        _ => json.skip(),
+    })
+}
+
+fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
+    let text = json.text()?;
+    output(chunk, kind, text);
+    Ok(())
+}
+
+fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
+    if let Some(text) = text {
+        chunk.pieces.push(Piece {
+            kind,
+            choice: 0,
+            text,
+        });
     }
 }
 

@@ -43,7 +43,7 @@ pub enum Frame<'a> {
     Bare {
         /// The object's text.
         data: &'a [u8],
-        /// True if the stream ended inside its last line.
+        /// True if the stream ended before the object did.
         unterminated: bool,
     },
     /// An event, field or comment passed the limit; it and the rest of its event are dropped.

@@ -7,30 +7,29 @@ use memchr::memchr;
 
 /// A piece of text that is still in the wire's form.
 ///
-/// Measuring needs to know how long a text is, hardly ever what it says: the escapes of JSON are resolved by
-/// [`decode`](Self::decode) alone, and that copies only if there are any.
+/// Measuring needs to know how long a text is, hardly ever what it says: escapes are resolved and UTF-8 is checked by
+/// [`decode`](Self::decode) alone, and that copies only if there is something to change.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
-    raw: &'a str,
+    raw: &'a [u8],
     escaped: bool,
 }
 
 impl<'a> Text<'a> {
-    /// What stands between the quotes of a valid JSON string.
-    pub(crate) fn quoted(raw: &'a str) -> Self {
-        let escaped = memchr(b'\\', raw.as_bytes()).is_some();
+    /// What stands between the quotes of a JSON string, and whether it holds escapes.
+    pub(crate) fn quoted(raw: &'a [u8], escaped: bool) -> Self {
         Self { raw, escaped }
     }
 
     /// Text that means what it says.
-    pub(crate) fn plain(raw: &'a str) -> Self {
+    pub(crate) fn plain(raw: &'a [u8]) -> Self {
         Self {
             raw,
             escaped: false,
         }
     }
 
-    /// Length of the text in bytes of UTF-8, escapes resolved.
+    /// Length of the text in bytes, escapes resolved. An invalid byte counts as the one that it is.
     pub fn len(&self) -> usize {
         if self.escaped {
             Unescape { rest: self.raw }.map(Segment::len).sum()
@@ -44,15 +43,17 @@ impl<'a> Text<'a> {
         self.raw.is_empty()
     }
 
-    /// The text itself, borrowed from the read unless it holds escapes. Half a surrogate pair becomes U+FFFD.
+    /// The text itself, borrowed from the read unless it holds escapes.
+    ///
+    /// Invalid UTF-8 and halves of surrogate pairs become U+FFFD.
     pub fn decode(&self) -> Cow<'a, str> {
         if !self.escaped {
-            return Cow::Borrowed(self.raw);
+            return String::from_utf8_lossy(self.raw);
         }
         let mut text = String::with_capacity(self.raw.len());
         for segment in (Unescape { rest: self.raw }) {
             match segment {
-                Segment::Plain(plain) => text.push_str(plain),
+                Segment::Plain(plain) => text.push_str(&String::from_utf8_lossy(plain)),
                 Segment::Escape(character) => text.push(character),
             }
         }
@@ -61,7 +62,7 @@ impl<'a> Text<'a> {
 
     /// True if the text is exactly `word`.
     pub(crate) fn is(&self, word: &str) -> bool {
-        !self.escaped && self.raw == word
+        !self.escaped && self.raw == word.as_bytes()
     }
 }
 
@@ -91,11 +92,11 @@ impl fmt::Debug for Text<'_> {
 
 /// The parts of a JSON string.
 struct Unescape<'a> {
-    rest: &'a str,
+    rest: &'a [u8],
 }
 
 enum Segment<'a> {
-    Plain(&'a str),
+    Plain(&'a [u8]),
     Escape(char),
 }
 
@@ -112,50 +113,60 @@ impl<'a> Iterator for Unescape<'a> {
     type Item = Segment<'a>;
 
     fn next(&mut self) -> Option<Segment<'a>> {
-        let Some(escape) = self.rest.strip_prefix('\\') else {
-            let end = memchr(b'\\', self.rest.as_bytes()).unwrap_or(self.rest.len());
-            let (plain, rest) = self.rest.split_at(end);
-            self.rest = rest;
-            return (!plain.is_empty()).then_some(Segment::Plain(plain));
+        let [b'\\', letter, rest @ ..] = self.rest else {
+            return self.plain();
         };
-        let mut characters = escape.chars();
-        let letter = characters.next()?;
-        self.rest = characters.as_str();
-        Some(Segment::Escape(match letter {
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'u' => self.code_unit(),
-            other => other,
-        }))
+        let character = match letter {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => {
+                self.rest = rest;
+                return Some(Segment::Escape(self.code_point()));
+            }
+            other if other.is_ascii() => char::from(*other),
+            // No escape at all: the backslash is left out.
+            _ => {
+                let (_, rest) = self.rest.split_at(1);
+                self.rest = rest;
+                return self.plain();
+            }
+        };
+        self.rest = rest;
+        Some(Segment::Escape(character))
     }
 }
 
-impl Unescape<'_> {
+impl<'a> Unescape<'a> {
+    fn plain(&mut self) -> Option<Segment<'a>> {
+        let end = memchr(b'\\', self.rest).unwrap_or(self.rest.len());
+        let (plain, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!plain.is_empty()).then_some(Segment::Plain(plain))
+    }
+
     /// The character that begins with the four digits ahead, with its second half if it has one.
-    fn code_unit(&mut self) -> char {
+    fn code_point(&mut self) -> char {
         let Some((first, rest)) = four_digits(self.rest) else {
             return char::REPLACEMENT_CHARACTER;
         };
         self.rest = rest;
-        if !(0xD800..0xDC00).contains(&first) {
-            return char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER);
-        }
-        let second = rest.strip_prefix("\\u").and_then(four_digits);
-        match second {
-            Some((low @ 0xDC00..0xE000, rest)) => {
+        let second = rest.strip_prefix(b"\\u").and_then(four_digits);
+        let code = match (first, second) {
+            (0xD800..0xDC00, Some((low @ 0xDC00..0xE000, rest))) => {
                 self.rest = rest;
-                let code = 0x1_0000 + ((first - 0xD800) << 10) + (low - 0xDC00);
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+                0x1_0000 + ((first - 0xD800) << 10) + (low - 0xDC00)
             }
-            _ => char::REPLACEMENT_CHARACTER,
-        }
+            _ => first,
+        };
+        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 }
 
-fn four_digits(text: &str) -> Option<(u32, &str)> {
-    let (digits, rest) = text.split_at_checked(4)?;
+fn four_digits(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = text.split_first_chunk::<4>()?;
+    let digits = str::from_utf8(digits).ok()?;
     Some((u32::from_str_radix(digits, 16).ok()?, rest))
 }

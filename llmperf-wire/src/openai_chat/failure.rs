@@ -1,79 +1,62 @@
 //! How the family reports that a stream has failed.
 
-use serde::Deserialize;
+use crate::event::{Chunk, Failure};
+use crate::json::{Json, Parsed};
 
-use super::frame::{Groq, Payload};
-use crate::event::Failure;
-use crate::json::{self, Count, Raw};
-
-/// The failure that a payload reports, wherever it stands in it.
-///
-/// `named` says that the event or the field is called `error`: then a payload without an `error` of its own is the error.
-pub(super) fn failure<'a>(
-    payload: &Payload<'a>,
-    named: bool,
-    data: &'a [u8],
-) -> Option<Failure<'a>> {
-    let found = failure_in(payload.error)
-        .or_else(|| {
-            payload
-                .choices
-                .iter()
-                .flat_map(|choices| choices.iter())
-                .find_map(|choice| failure_in(choice.error))
-        })
-        .or_else(|| failure_in(json::read::<Groq<'_>>(payload.x_groq)?.error));
-    let flat = || serde_json::from_slice::<Report<'_>>(data).unwrap_or_default();
-    match found {
-        // Text generation servers name the type beside a message: {"error":"…","error_type":"…"}.
-        Some(failure) if failure.kind.is_none() && failure.message.is_some() => Some(Failure {
-            kind: json::text(flat().error_type),
-            ..failure
-        }),
-        Some(failure) => Some(failure),
-        None if named || json::text(payload.object).is_some_and(|object| object.is("error")) => {
-            Some(flat().into())
+/// Reads the value of an `error`: an object or a message. Null, false and the empty string are none.
+pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let failure = match json.peek() {
+        Some(b'n' | b'f') => {
+            json.skip()?;
+            None
         }
-        None => None,
-    }
-}
-
-fn failure_in(error: Raw<'_>) -> Option<Failure<'_>> {
-    match error?.get().as_bytes() {
-        [b'n' | b'f', ..] | [b'"', b'"'] => None,
-        [b'{', ..] => Some(json::read::<Report<'_>>(error).unwrap_or_default().into()),
-        _ => Some(Failure {
-            message: json::text(error),
+        Some(b'"') => json.text()?.map(|message| Failure {
+            message: Some(message),
             ..Failure::default()
         }),
-    }
+        _ => Some(report(json)?),
+    };
+    chunk.failure = chunk.failure.or(failure);
+    Ok(())
 }
 
-/// The fields in which the members of the family say what failed.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Report<'a> {
-    code: Raw<'a>,
-    r#type: Raw<'a>,
-    error_type: Raw<'a>,
-    status: Raw<'a>,
-    status_code: Count,
-    http_status_code: Count,
-    message: Raw<'a>,
+/// Completes the failure by what stands beside it: a type beside a message (text generation servers write
+/// `{"error":"…","error_type":"…"}`), or, in a payload that is the error itself, all of it.
+pub(super) fn complete<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let around = report(&mut Json::new(data))?;
+    let failure = chunk.failure.get_or_insert(around);
+    failure.kind = failure.kind.or(around.kind);
+    Ok(())
 }
 
-impl<'a> From<Report<'a>> for Failure<'a> {
-    fn from(report: Report<'a>) -> Self {
-        let number = |raw: Raw<'a>| raw?.get().parse().ok();
-        Self {
-            code: json::text(report.code),
-            kind: json::text(report.r#type).or(json::text(report.error_type)),
-            status: json::text(report.status),
-            number: number(report.code)
-                .or(number(report.status))
-                .or(report.status_code.0)
-                .or(report.http_status_code.0),
-            message: json::text(report.message),
+/// Reads the fields in which the members of the family say what failed.
+fn report<'a>(json: &mut Json<'a>) -> Parsed<Failure<'a>> {
+    let mut failure = Failure::default();
+    let mut http_status = None;
+    json.object(|json, name| {
+        match name {
+            b"code" => word_or_number(json, &mut failure.code, &mut failure.number)?,
+            b"status" => word_or_number(json, &mut failure.status, &mut http_status)?,
+            b"type" | b"error_type" if failure.kind.is_none() => failure.kind = json.text()?,
+            b"status_code" | b"http_status_code" => http_status = json.count()?.or(http_status),
+            b"message" => failure.message = json.text()?,
+            _ => json.skip()?,
         }
+        Ok(())
+    })?;
+    failure.number = failure.number.or(http_status);
+    Ok(failure)
+}
+
+fn word_or_number<'a>(
+    json: &mut Json<'a>,
+    word: &mut Option<crate::Text<'a>>,
+    number: &mut Option<u64>,
+) -> Parsed<()> {
+    if json.peek() == Some(b'"') {
+        *word = json.text()?;
+    } else {
+        *number = json.count()?;
     }
+    Ok(())
 }

@@ -12,155 +12,122 @@
 //! | `queue_time`, `prompt_time`, `completion_time`, `total_time` (Groq) | the server's times in seconds |
 //! | `time_to_first_token_ms`, `time_per_output_token_ms` (GPUStack) | the server's times in milliseconds |
 
-use serde::Deserialize;
+use crate::event::{Chunk, ServerTimings, Usage};
+use crate::json::{Json, Parsed};
 
-use super::frame::{Groq, Payload};
-use crate::event::{ServerTimings, Usage};
-use crate::json::{self, Count, Quantity, Raw};
+/// The figures of one payload.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    tokens: Usage,
+    total: Option<u64>,
+    timings: ServerTimings,
+}
 
-/// The figures that a payload reports: the tokens used so far, and the server's own times.
-pub(super) fn figures(payload: &Payload<'_>) -> (Option<Usage>, Option<ServerTimings>) {
-    let usage = json::read::<Report<'_>>(payload.usage)
-        .or_else(|| json::read(json::read::<Groq<'_>>(payload.x_groq)?.usage));
-    let llama = json::read::<LlamaTimings>(payload.timings);
-    let vllm = json::read::<VllmMetrics>(payload.metrics);
-    if usage.is_none() && llama.is_none() && vllm.is_none() {
-        return (None, None);
+impl Report {
+    pub(super) fn read_usage(&mut self, json: &mut Json<'_>) -> Parsed<()> {
+        let Self {
+            tokens,
+            total,
+            timings,
+        } = self;
+        json.object(|json, name| {
+            match name {
+                b"prompt_tokens" => tokens.input = json.count()?,
+                b"completion_tokens" => tokens.output = json.count()?,
+                b"total_tokens" => *total = json.count()?,
+                b"reasoning_tokens" => tokens.reasoning = json.count()?.or(tokens.reasoning),
+                b"prompt_cache_hit_tokens" => {
+                    tokens.cache_read = json.count()?.or(tokens.cache_read)
+                }
+                b"cache_creation_input_tokens" => {
+                    tokens.cache_write = json.count()?.or(tokens.cache_write)
+                }
+                b"prompt_tokens_details" => json.object(|json, name| {
+                    match name {
+                        b"cached_tokens" => tokens.cache_read = json.count()?.or(tokens.cache_read),
+                        b"cache_write_tokens" => {
+                            tokens.cache_write = json.count()?.or(tokens.cache_write)
+                        }
+                        b"audio_tokens" => tokens.audio_input = json.count()?,
+                        _ => json.skip()?,
+                    }
+                    Ok(())
+                })?,
+                b"completion_tokens_details" => json.object(|json, name| {
+                    match name {
+                        b"reasoning_tokens" => {
+                            tokens.reasoning = json.count()?.or(tokens.reasoning)
+                        }
+                        b"audio_tokens" => tokens.audio_output = json.count()?,
+                        _ => json.skip()?,
+                    }
+                    Ok(())
+                })?,
+                b"queue_time" => timings.queue = json.seconds()?,
+                b"prompt_time" => timings.prompt = json.seconds()?,
+                b"completion_time" => timings.generation = json.seconds()?,
+                b"total_time" => timings.total = json.seconds()?,
+                b"time_to_first_token_ms" => timings.time_to_first_token = json.milliseconds()?,
+                b"time_per_output_token_ms" => timings.time_per_token = json.milliseconds()?,
+                _ => json.skip()?,
+            }
+            Ok(())
+        })
     }
-    let usage = usage.unwrap_or_default();
-    let timings = timings(
-        &usage,
-        &llama.unwrap_or_default(),
-        &vllm.unwrap_or_default(),
-    );
-    let tokens = tokens(&usage);
-    (
-        (tokens != Usage::default()).then_some(tokens),
-        (timings != ServerTimings::default()).then_some(timings),
-    )
-}
 
-fn tokens(report: &Report<'_>) -> Usage {
-    let prompt = json::read::<PromptDetails>(report.prompt_tokens_details).unwrap_or_default();
-    let completion =
-        json::read::<CompletionDetails>(report.completion_tokens_details).unwrap_or_default();
-    let reasoning = completion.reasoning_tokens.0.or(report.reasoning_tokens.0);
-    let output = report.completion_tokens.0.map(|output| {
-        let outside = reasoning.filter(|&reasoning| stands_outside(report, output, reasoning));
-        output.saturating_add(outside.unwrap_or(0))
-    });
-    Usage {
-        input: report.prompt_tokens.0,
-        output,
-        cache_read: prompt.cached_tokens.0.or(report.prompt_cache_hit_tokens.0),
-        cache_write: prompt
-            .cache_write_tokens
-            .0
-            .or(report.cache_creation_input_tokens.0),
-        reasoning,
-        audio_input: prompt.audio_tokens.0,
-        audio_output: completion.audio_tokens.0,
-        ..Usage::default()
+    pub(super) fn read_llama_timings(&mut self, json: &mut Json<'_>) -> Parsed<()> {
+        let timings = &mut self.timings;
+        json.object(|json, name| {
+            match name {
+                b"cache_n" => timings.cached_tokens = json.count()?,
+                b"prompt_n" => timings.prompt_tokens = json.count()?,
+                b"prompt_ms" => timings.prompt = json.milliseconds()?,
+                b"predicted_n" => timings.generated_tokens = json.count()?,
+                b"predicted_ms" => timings.generation = json.milliseconds()?,
+                b"predicted_per_token_ms" => timings.time_per_token = json.milliseconds()?,
+                b"draft_n" => timings.draft_tokens = json.count()?,
+                b"draft_n_accepted" => timings.accepted_draft_tokens = json.count()?,
+                _ => json.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn read_vllm_metrics(&mut self, json: &mut Json<'_>) -> Parsed<()> {
+        let timings = &mut self.timings;
+        json.object(|json, name| {
+            match name {
+                b"queue_time_ms" => timings.queue = json.milliseconds()?,
+                b"time_to_first_token_ms" => timings.time_to_first_token = json.milliseconds()?,
+                b"generation_time_ms" => timings.generation = json.milliseconds()?,
+                b"mean_itl_ms" => timings.time_per_token = json.milliseconds()?,
+                _ => json.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts what was found into the chunk.
+    pub(super) fn tell(mut self, chunk: &mut Chunk<'_>) {
+        if self.reasoning_stands_outside() {
+            self.tokens.output = sum(self.tokens.output, self.tokens.reasoning);
+        }
+        chunk.usage = (self.tokens != Usage::default()).then_some(self.tokens);
+        chunk.timings = (self.timings != ServerTimings::default()).then_some(self.timings);
+    }
+
+    /// True if the total counts the reasoning on top of the completion.
+    fn reasoning_stands_outside(&self) -> bool {
+        let Usage {
+            input,
+            output,
+            reasoning,
+            ..
+        } = self.tokens;
+        self.total.is_some() && self.total == sum(sum(input, output), reasoning)
     }
 }
 
-/// True if the total counts the reasoning on top of the completion.
-fn stands_outside(report: &Report<'_>, output: u64, reasoning: u64) -> bool {
-    let sum = || {
-        report
-            .prompt_tokens
-            .0?
-            .checked_add(output)?
-            .checked_add(reasoning)
-    };
-    report.total_tokens.0.is_some() && report.total_tokens.0 == sum()
-}
-
-fn timings(usage: &Report<'_>, llama: &LlamaTimings, vllm: &VllmMetrics) -> ServerTimings {
-    ServerTimings {
-        queue: usage
-            .queue_time
-            .seconds()
-            .or(vllm.queue_time_ms.milliseconds()),
-        prompt: usage
-            .prompt_time
-            .seconds()
-            .or(llama.prompt_ms.milliseconds()),
-        generation: usage
-            .completion_time
-            .seconds()
-            .or(llama.predicted_ms.milliseconds())
-            .or(vllm.generation_time_ms.milliseconds()),
-        total: usage.total_time.seconds(),
-        time_to_first_token: usage
-            .time_to_first_token_ms
-            .milliseconds()
-            .or(vllm.time_to_first_token_ms.milliseconds()),
-        time_per_token: usage
-            .time_per_output_token_ms
-            .milliseconds()
-            .or(llama.predicted_per_token_ms.milliseconds())
-            .or(vllm.mean_itl_ms.milliseconds()),
-        prompt_tokens: llama.prompt_n.0,
-        cached_tokens: llama.cache_n.0,
-        generated_tokens: llama.predicted_n.0,
-        draft_tokens: llama.draft_n.0,
-        accepted_draft_tokens: llama.draft_n_accepted.0,
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Report<'a> {
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    total_tokens: Count,
-    reasoning_tokens: Count,
-    prompt_cache_hit_tokens: Count,
-    cache_creation_input_tokens: Count,
-    prompt_tokens_details: Raw<'a>,
-    completion_tokens_details: Raw<'a>,
-    queue_time: Quantity,
-    prompt_time: Quantity,
-    completion_time: Quantity,
-    total_time: Quantity,
-    time_to_first_token_ms: Quantity,
-    time_per_output_token_ms: Quantity,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct PromptDetails {
-    cached_tokens: Count,
-    cache_write_tokens: Count,
-    audio_tokens: Count,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CompletionDetails {
-    reasoning_tokens: Count,
-    audio_tokens: Count,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct LlamaTimings {
-    cache_n: Count,
-    prompt_n: Count,
-    prompt_ms: Quantity,
-    predicted_n: Count,
-    predicted_ms: Quantity,
-    predicted_per_token_ms: Quantity,
-    draft_n: Count,
-    draft_n_accepted: Count,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct VllmMetrics {
-    queue_time_ms: Quantity,
-    time_to_first_token_ms: Quantity,
-    generation_time_ms: Quantity,
-    mean_itl_ms: Quantity,
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one?.checked_add(other?)
 }
