@@ -22,13 +22,23 @@ use serde::Deserialize;
 const FRAMES: usize = 2_000;
 
 /// A stream as OpenAI sends it: a role, text deltas of which every eighth holds an escape, a finish, usage, `[DONE]`.
-fn frames() -> Vec<Vec<u8>> {
-    let head = r#"{"id":"chatcmpl-B9xKq2vT0yLm4RzWcN7dUeHsPf3Ga","object":"chat.completion.chunk","created":1764547200,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_44add5dbca""#;
-    let frame = |rest: String| format!("data: {head},{rest}\n\n").into_bytes();
+///
+/// With `choices_first` the fields stand in the order of llama.cpp, so that payloads have no long head in common.
+fn frames(choices_first: bool) -> Vec<Vec<u8>> {
+    let head = r#""id":"chatcmpl-B9xKq2vT0yLm4RzWcN7dUeHsPf3Ga","object":"chat.completion.chunk","created":1764547200,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_44add5dbca""#;
+    let frame = |choices: String, rest: String| {
+        let payload = if choices_first {
+            format!(r#""choices":[{choices}],{head},{rest}"#)
+        } else {
+            format!(r#"{head},"choices":[{choices}],{rest}"#)
+        };
+        format!("data: {{{payload}}}\n\n").into_bytes()
+    };
     let delta = |delta: &str, finish: &str, obfuscation: &str| {
-        frame(format!(
-            r#""choices":[{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":{finish}}}],"usage":null,"obfuscation":"{obfuscation}"}}"#
-        ))
+        frame(
+            format!(r#"{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":{finish}}}"#),
+            format!(r#""usage":null,"obfuscation":"{obfuscation}""#),
+        )
     };
     let words = [
         " the",
@@ -55,7 +65,8 @@ fn frames() -> Vec<Vec<u8>> {
     }));
     frames.push(delta("{}", r#""stop""#, ""));
     frames.push(frame(
-        r#""choices":[],"usage":{"prompt_tokens":14,"completion_tokens":2000,"total_tokens":2014,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"obfuscation":"XfZk"}"#.to_owned(),
+        String::new(),
+        r#""usage":{"prompt_tokens":14,"completion_tokens":2000,"total_tokens":2014,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"obfuscation":"XfZk""#.to_owned(),
     ));
     frames.push(b"data: [DONE]\n\n".to_vec());
     frames
@@ -176,10 +187,11 @@ fn timed(decode: impl Fn(&[Vec<u8>]) -> Sum, reads: &[Vec<u8>]) -> Duration {
 }
 
 fn main() {
-    let frames = frames();
+    let frames = frames(false);
     let whole = frames.concat();
     let cases = [
         ("an event a read", frames.clone()),
+        ("an event a read, no head in common", self::frames(true)),
         (
             "16 KiB a read",
             whole.chunks(16 << 10).map(<[u8]>::to_vec).collect(),

@@ -43,6 +43,7 @@ pub enum Sees {
 pub struct Decoder {
     dialect: Dialect,
     framing: Sse,
+    reader: openai_chat::Reader,
     counts: Counts,
 }
 
@@ -69,6 +70,7 @@ impl Decoder {
         Self {
             dialect,
             framing,
+            reader: openai_chat::Reader::default(),
             counts: Counts::default(),
         }
     }
@@ -98,27 +100,31 @@ impl Decoder {
     /// Takes the next bytes of the stream and gives every event that they complete to `sink`, in order.
     pub fn push(&mut self, read: &[u8], mut sink: impl FnMut(Event<'_>)) {
         let Self {
-            dialect,
             framing,
+            reader,
             counts,
+            ..
         } = self;
-        framing.push(read, |frame| interpret(*dialect, frame, counts, &mut sink));
+        framing.push(read, |frame| interpret(frame, reader, counts, &mut sink));
     }
 
-    /// Says that the stream has ended: gives the event that it left unfinished, if there is one, to `sink`.
+    /// Says that the stream has ended: gives the event that it left unfinished, if there is one, to `sink`, and makes
+    /// the decoder ready for another stream. The counts go on.
     pub fn finish(&mut self, mut sink: impl FnMut(Event<'_>)) {
         let Self {
-            dialect,
             framing,
+            reader,
             counts,
+            ..
         } = self;
-        framing.finish(|frame| interpret(*dialect, frame, counts, &mut sink));
+        framing.finish(|frame| interpret(frame, reader, counts, &mut sink));
+        *reader = openai_chat::Reader::default();
     }
 }
 
 fn interpret(
-    dialect: Dialect,
     frame: Frame<'_>,
+    reader: &mut openai_chat::Reader,
     counts: &mut Counts,
     sink: &mut impl FnMut(Event<'_>),
 ) {
@@ -141,7 +147,5 @@ fn interpret(
         } => counts.unterminated += 1,
         Frame::Event { .. } | Frame::Bare { .. } | Frame::Field { .. } => {}
     }
-    match dialect {
-        Dialect::OpenAiChat => openai_chat::interpret(frame, counts, sink),
-    }
+    reader.interpret(frame, counts, sink);
 }

@@ -24,6 +24,9 @@ pub enum Event<'a> {
 ///
 /// Whoever follows a stream takes [`outputs`](Self::outputs) and `usage` before `failure`, [`finishes`](Self::finishes)
 /// and `terminal`: figures that come together with the end belong to the stream that they end.
+///
+/// Providers repeat id, model and the like in every event. They are told whenever the head of an event says something
+/// new, and may be left out of events that begin like the one before.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Chunk<'a> {

@@ -34,6 +34,16 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// A reader that goes on where another one stopped, inside `depth` objects and arrays.
+    pub(crate) fn inside(depth: u32, rest: &'a [u8]) -> Self {
+        Self { rest, depth }
+    }
+
+    /// How many bytes are still ahead.
+    pub(crate) fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Checks that nothing but white space is left.
     pub(crate) fn end(&mut self) -> Parsed<()> {
         match self.peek() {
@@ -45,68 +55,119 @@ impl<'a> Json<'a> {
     /// The first byte of the value ahead, which tells its type.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
-        loop {
-            match self.rest {
-                [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] => self.rest = rest,
-                [first, ..] => return Some(*first),
-                [] => return None,
-            }
+        match self.rest {
+            [first, ..] if *first > b' ' => Some(*first),
+            _ => self.peek_past_blanks(),
         }
+    }
+
+    #[cold]
+    fn peek_past_blanks(&mut self) -> Option<u8> {
+        while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+        self.rest.first().copied()
     }
 
     /// Gives each field of the object ahead to `field`, which must take its value; any other value is skipped.
     #[inline]
     pub(crate) fn object(
         &mut self,
-        mut field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>,
+        field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>,
     ) -> Parsed<()> {
         if self.peek() != Some(b'{') {
             return self.skip();
         }
         self.enter()?;
-        if !self.take(b'}') {
-            loop {
-                self.expect(b'"')?;
-                let (name, _) = self.string()?;
-                self.expect(b':')?;
-                field(self, name)?;
-                if !self.take(b',') {
-                    break;
-                }
-            }
-            self.expect(b'}')?;
+        if self.peek() == Some(b'}') {
+            return self.leave();
         }
-        self.depth -= 1;
-        Ok(())
+        self.fields(field)
+    }
+
+    /// The same for what is left of an object behind the value of one of its fields.
+    #[inline]
+    pub(crate) fn rest_of_object(
+        &mut self,
+        field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>,
+    ) -> Parsed<()> {
+        if self.more(b'}')? {
+            self.fields(field)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn fields(&mut self, mut field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
+        loop {
+            self.expect(b'"')?;
+            let (name, _) = self.string()?;
+            self.expect(b':')?;
+            field(self, name)?;
+            if !self.more(b'}')? {
+                return Ok(());
+            }
+        }
     }
 
     /// Gives each element of the array ahead to `element`, which must take it; any other value is skipped.
     #[inline]
-    pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+    pub(crate) fn array(&mut self, element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
         if self.peek() != Some(b'[') {
             return self.skip();
         }
         self.enter()?;
-        if !self.take(b']') {
-            loop {
-                element(self)?;
-                if !self.take(b',') {
-                    break;
-                }
-            }
-            self.expect(b']')?;
+        if self.peek() == Some(b']') {
+            return self.leave();
         }
-        self.depth -= 1;
-        Ok(())
+        self.elements(element)
+    }
+
+    /// The same for what is left of an array behind one of its elements.
+    #[inline]
+    pub(crate) fn rest_of_array(
+        &mut self,
+        element: impl FnMut(&mut Self) -> Parsed<()>,
+    ) -> Parsed<()> {
+        if self.more(b']')? {
+            self.elements(element)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+        loop {
+            element(self)?;
+            if !self.more(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// True if a comma follows, false if `close` does, which ends the object or array.
+    #[inline]
+    fn more(&mut self, close: u8) -> Parsed<bool> {
+        match self.peek() {
+            Some(b',') => {
+                self.advance();
+                Ok(true)
+            }
+            Some(byte) if byte == close => self.leave().map(|()| false),
+            _ => Err(Malformed),
+        }
     }
 
     /// The string ahead, unless it is empty.
     #[inline]
     pub(crate) fn text(&mut self) -> Parsed<Option<Text<'a>>> {
-        if !self.take(b'"') {
+        if self.peek() != Some(b'"') {
             self.skip()?;
             return Ok(None);
         }
+        self.advance();
         let (raw, escaped) = self.string()?;
         Ok((!raw.is_empty()).then(|| Text::quoted(raw, escaped)))
     }
@@ -147,68 +208,87 @@ impl<'a> Json<'a> {
     }
 
     fn number(&mut self) -> Parsed<Option<&'a str>> {
-        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
-            self.skip()?;
+        let start = self.rest;
+        let numeric = matches!(self.peek(), Some(b'-' | b'0'..=b'9'));
+        self.skip()?;
+        if !numeric {
             return Ok(None);
         }
-        let length = self
-            .rest
-            .iter()
-            .take_while(|byte| is_numeric(**byte))
-            .count();
-        let (number, rest) = self.rest.split_at(length);
-        self.rest = rest;
-        Ok(str::from_utf8(number).ok())
+        let (number, _) = start.split_at(start.len() - self.rest.len());
+        Ok(str::from_utf8(number.trim_ascii_start()).ok())
     }
 
     /// Passes over the value ahead, whatever it is.
     pub(crate) fn skip(&mut self) -> Parsed<()> {
         match self.peek() {
             Some(b'"') => {
-                self.take(b'"');
+                self.advance();
                 self.string()?;
+                Ok(())
             }
-            Some(b'{') => self.object(|json, _| json.skip())?,
-            Some(b'[') => self.array(Self::skip)?,
-            Some(b'n') => self.word(b"null")?,
-            Some(b't') => self.word(b"true")?,
-            Some(b'f') => self.word(b"false")?,
+            Some(b'{') => self.object(|json, _| json.skip()),
+            Some(b'[') => self.array(Self::skip),
+            Some(b'n') => self.word(b"null"),
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
             Some(b'-' | b'0'..=b'9') => {
-                self.number()?;
+                while let [b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E', rest @ ..] = self.rest {
+                    self.rest = rest;
+                }
+                Ok(())
             }
-            _ => return Err(Malformed),
+            _ => Err(Malformed),
         }
-        Ok(())
     }
 
-    fn word(&mut self, word: &[u8]) -> Parsed<()> {
-        self.rest = self.rest.strip_prefix(word).ok_or(Malformed)?;
-        Ok(())
+    #[inline]
+    fn word<const N: usize>(&mut self, word: &[u8; N]) -> Parsed<()> {
+        match self.rest.split_first_chunk() {
+            Some((first, rest)) if first == word => {
+                self.rest = rest;
+                Ok(())
+            }
+            _ => Err(Malformed),
+        }
     }
 
     /// What stands between the quote that has just been taken and the next, and whether it holds escapes.
     #[inline]
     fn string(&mut self) -> Parsed<(&'a [u8], bool)> {
         let start = self.rest;
-        let mut length = 0;
-        let mut escaped = false;
-        loop {
-            let (_, ahead) = start.split_at_checked(length).ok_or(Malformed)?;
-            length += quote_or_escape(ahead).ok_or(Malformed)?;
-            match start.get(length) {
-                Some(b'"') => break,
-                // The byte after a backslash ends nothing.
-                _ => length += 2,
+        let end = quote_or_escape(start).ok_or(Malformed)?;
+        let (raw, rest) = start.split_at(end);
+        match rest {
+            [b'"', rest @ ..] => {
+                self.rest = rest;
+                Ok((raw, false))
             }
-            escaped = true;
+            _ => self.string_with_escapes(end),
         }
-        let (raw, rest) = start.split_at(length);
-        self.rest = rest.get(1..).unwrap_or_default();
-        Ok((raw, escaped))
     }
 
+    /// The same for a string that has a backslash at `escape`.
+    #[cold]
+    fn string_with_escapes(&mut self, escape: usize) -> Parsed<(&'a [u8], bool)> {
+        let start = self.rest;
+        let mut end = escape;
+        loop {
+            let (raw, rest) = start.split_at_checked(end).ok_or(Malformed)?;
+            match rest {
+                [b'"', rest @ ..] => {
+                    self.rest = rest;
+                    return Ok((raw, true));
+                }
+                // The byte after a backslash ends nothing.
+                [_, _, rest @ ..] => end += 2 + quote_or_escape(rest).ok_or(Malformed)?,
+                _ => return Err(Malformed),
+            }
+        }
+    }
+
+    #[inline]
     fn enter(&mut self) -> Parsed<()> {
-        self.rest = self.rest.get(1..).unwrap_or_default();
+        self.advance();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             Err(Malformed)
@@ -218,42 +298,48 @@ impl<'a> Json<'a> {
     }
 
     #[inline]
-    fn take(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        if found {
-            self.rest = self.rest.get(1..).unwrap_or_default();
+    fn leave(&mut self) -> Parsed<()> {
+        self.advance();
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Passes over a byte that has been looked at.
+    #[inline]
+    fn advance(&mut self) {
+        if let [_, rest @ ..] = self.rest {
+            self.rest = rest;
         }
-        found
     }
 
     #[inline]
     fn expect(&mut self, byte: u8) -> Parsed<()> {
-        if self.take(byte) {
-            Ok(())
-        } else {
-            Err(Malformed)
+        if self.peek() != Some(byte) {
+            return Err(Malformed);
         }
+        self.advance();
+        Ok(())
     }
-}
-
-fn is_numeric(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
 /// Where the next quote or backslash is: most strings are so short that a call to `memchr` costs more than they do.
 #[inline]
 fn quote_or_escape(text: &[u8]) -> Option<usize> {
-    let (words, _) = text.as_chunks::<8>();
-    let near = words.len().min(3);
-    for (n, word) in words.iter().take(near).enumerate() {
+    const NEAR: usize = 32;
+    let mut far = text;
+    let mut passed = 0;
+    while passed < NEAR
+        && let Some((word, rest)) = far.split_first_chunk()
+    {
         let word = u64::from_le_bytes(*word);
         let found = zero_bytes(word ^ splat(b'"')) | zero_bytes(word ^ splat(b'\\'));
         if found != 0 {
-            return Some(n * 8 + found.trailing_zeros() as usize / 8);
+            return Some(passed + found.trailing_zeros() as usize / 8);
         }
+        far = rest;
+        passed += size_of::<u64>();
     }
-    let (_, far) = text.split_at(near * 8);
-    memchr2(b'"', b'\\', far).map(|found| near * 8 + found)
+    memchr2(b'"', b'\\', far).map(|found| passed + found)
 }
 
 const fn splat(byte: u8) -> u64 {

@@ -5,6 +5,7 @@
 pub(crate) struct List<T, const N: usize> {
     inline: [Option<T>; N],
     rest: Vec<T>,
+    len: usize,
 }
 
 impl<T, const N: usize> List<T, N> {
@@ -12,14 +13,20 @@ impl<T, const N: usize> List<T, N> {
         Self {
             inline: [const { None }; N],
             rest: Vec::new(),
+            len: 0,
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn push(&mut self, item: T) {
-        match self.inline.iter_mut().find(|place| place.is_none()) {
+        match self.inline.get_mut(self.len) {
             Some(place) => *place = Some(item),
             None => self.rest.push(item),
         }
+        self.len += 1;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {

@@ -21,209 +21,253 @@
 //! | `id`, `model`, `service_tier`, `system_fingerprint` | themselves, unless empty (Azure's first frame) |
 //! | `obfuscation`, `logprobs` and all else | skipped |
 
+mod delta;
 mod failure;
 mod usage;
 
 use crate::dialect::Counts;
-use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind};
+use crate::event::{Chunk, Event, Finish, FinishKind, Origin};
 use crate::json::{Json, Malformed, Parsed};
 use crate::sse::Frame;
 use crate::text::Text;
 use usage::Report;
 
-/// Says what a frame of the stream means.
-pub(crate) fn interpret(frame: Frame<'_>, counts: &mut Counts, sink: &mut impl FnMut(Event<'_>)) {
-    let (name, data, origin, unterminated) = match frame {
-        Frame::Event {
-            name,
-            data,
-            unterminated,
-        } => (name, data, Origin::Event, unterminated),
-        Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
-        Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
-        Frame::Comment(_) | Frame::Oversized => return,
-    };
-    let mut chunk = Chunk::new(origin, unterminated);
-    let data = data.trim_ascii_start();
-    let read = if data.is_empty() {
-        Ok(())
-    } else if data.starts_with(b"[DONE]") {
-        chunk.terminal = true;
-        Ok(())
-    } else {
-        read_payload(data, name == b"error", &mut chunk)
-    };
-    match read {
-        Ok(()) => sink(Event::Chunk(&chunk)),
-        Err(Malformed) => {
-            counts.malformed += 1;
-            sink(Event::Malformed(data));
+/// The longest head of a payload that is kept to be compared with the next.
+const LONGEST_HEAD: usize = 512;
+
+/// How deep the value of a `delta` lies: in the payload, its choices, one choice.
+const DELTA_DEPTH: u32 = 3;
+
+/// Reads the payloads of one stream.
+///
+/// All payloads of an answer begin alike, mostly with two thirds of their bytes: id, model and so on up to the first
+/// `delta`. That head is compared with the one before, and read only if it differs.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// How the last payload began; empty if nothing can be said.
+    head: Vec<u8>,
+    /// The index of the choice that the head ends in, as far as it had been told.
+    index: u32,
+}
+
+/// One payload while it is read.
+#[derive(Debug)]
+struct Payload<'c, 'a> {
+    chunk: &'c mut Chunk<'a>,
+    report: Report,
+    /// The payload is itself the error that others put under `error`.
+    is_error: bool,
+    /// What lay ahead at the first delta, and its choice's index.
+    first_delta: Option<(usize, u32)>,
+}
+
+impl Reader {
+    /// Says what a frame of the stream means.
+    pub(crate) fn interpret(
+        &mut self,
+        frame: Frame<'_>,
+        counts: &mut Counts,
+        sink: &mut impl FnMut(Event<'_>),
+    ) {
+        let (name, data, origin, unterminated) = match frame {
+            Frame::Event {
+                name,
+                data,
+                unterminated,
+            } => (name, data, Origin::Event, unterminated),
+            Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
+            Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
+            Frame::Comment(_) | Frame::Oversized => return,
+        };
+        let mut chunk = Chunk::new(origin, unterminated);
+        let data = data.trim_ascii_start();
+        let read = if data.is_empty() {
+            Ok(())
+        } else if data.starts_with(b"[DONE]") {
+            chunk.terminal = true;
+            Ok(())
+        } else {
+            self.read(data, name == b"error", &mut chunk)
+        };
+        match read {
+            Ok(()) => sink(Event::Chunk(&chunk)),
+            Err(Malformed) => {
+                counts.malformed += 1;
+                sink(Event::Malformed(data));
+            }
+        }
+    }
+
+    /// `is_error` says that the event or the field is called `error`.
+    fn read<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
+        let mut payload = Payload {
+            chunk,
+            report: Report::default(),
+            is_error,
+            first_delta: None,
+        };
+        match data.strip_prefix(self.head.as_slice()) {
+            Some(rest) if !self.head.is_empty() => payload.read_behind_head(rest, self.index)?,
+            _ => {
+                payload.read(data)?;
+                self.keep_head(data, payload.first_delta);
+            }
+        }
+        payload.finish(data)
+    }
+
+    fn keep_head(&mut self, data: &[u8], first_delta: Option<(usize, u32)>) {
+        if let Some((remaining, index)) = first_delta {
+            let (head, _) = data.split_at(data.len() - remaining);
+            if head.len() <= LONGEST_HEAD {
+                self.head.clear();
+                self.head.extend_from_slice(head);
+                self.index = index;
+            }
         }
     }
 }
 
-/// `named` says that the event or the field is called `error`.
-fn read_payload<'a>(data: &'a [u8], named: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    if !data.starts_with(b"{") {
-        return Err(Malformed);
+impl<'a> Payload<'_, 'a> {
+    fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
+        if !data.starts_with(b"{") {
+            return Err(Malformed);
+        }
+        let mut json = Json::new(data);
+        json.object(|json, name| self.read_field(json, name))?;
+        json.end()
     }
-    let mut flat_error = named;
-    let mut usage = Report::default();
-    let mut json = Json::new(data);
-    json.object(|json, name| {
+
+    /// Reads a payload from the value of its first delta on.
+    fn read_behind_head(&mut self, rest: &'a [u8], index: u32) -> Parsed<()> {
+        let mut json = Json::inside(DELTA_DEPTH, rest);
+        let before = self.chunk.pieces.len();
+        let mut choice = Choice {
+            index,
+            reason: None,
+        };
+        delta::read(&mut json, self.chunk)?;
+        json.rest_of_object(|json, name| self.read_choice_field(json, name, &mut choice))?;
+        self.close_choice(&choice, before);
+        json.rest_of_array(|json| self.read_choice(json))?;
+        json.rest_of_object(|json, name| self.read_field(json, name))?;
+        json.end()
+    }
+
+    fn read_field(&mut self, json: &mut Json<'a>, name: &[u8]) -> Parsed<()> {
         match name {
-            b"id" => chunk.id = json.text()?,
-            b"object" => flat_error |= json.text()?.is_some_and(|object| object.is("error")),
-            b"model" => chunk.model = json.text()?,
-            b"service_tier" => chunk.service_tier = json.text()?,
-            b"system_fingerprint" => chunk.system_fingerprint = json.text()?,
-            b"choices" => json.array(|json| read_choice(json, chunk))?,
-            b"usage" => usage.read_usage(json)?,
-            b"timings" => usage.read_llama_timings(json)?,
-            b"metrics" => usage.read_vllm_metrics(json)?,
+            b"id" => self.chunk.id = json.text()?,
+            b"object" => self.is_error |= json.text()?.is_some_and(|object| object.is("error")),
+            b"model" => self.chunk.model = json.text()?,
+            b"service_tier" => self.chunk.service_tier = json.text()?,
+            b"system_fingerprint" => self.chunk.system_fingerprint = json.text()?,
+            b"choices" => json.array(|json| self.read_choice(json))?,
+            b"usage" => self.report.read_usage(json)?,
+            b"timings" => self.report.read_llama_timings(json)?,
+            b"metrics" => self.report.read_vllm_metrics(json)?,
             b"x_groq" => json.object(|json, name| match name {
-                b"usage" => usage.read_usage(json),
-                b"error" => failure::read(json, chunk),
+                b"usage" => self.report.read_usage(json),
+                b"error" => failure::read(json, self.chunk),
                 _ => json.skip(),
             })?,
-            b"error" => failure::read(json, chunk)?,
+            b"error" => failure::read(json, self.chunk)?,
             _ => json.skip()?,
         }
         Ok(())
-    })?;
-    json.end()?;
-    usage.tell(chunk);
-    if flat_error || chunk.failure.is_some() {
-        failure::complete(data, chunk)?;
     }
-    Ok(())
-}
 
-fn read_choice<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    let before = chunk.pieces.iter().count();
-    let mut index = 0;
-    let mut reason = None;
-    json.object(|json, name| {
+    fn read_choice(&mut self, json: &mut Json<'a>) -> Parsed<()> {
+        let before = self.chunk.pieces.len();
+        let mut choice = Choice {
+            index: 0,
+            reason: None,
+        };
+        json.object(|json, name| self.read_choice_field(json, name, &mut choice))?;
+        self.close_choice(&choice, before);
+        Ok(())
+    }
+
+    fn read_choice_field(
+        &mut self,
+        json: &mut Json<'a>,
+        name: &[u8],
+        choice: &mut Choice<'a>,
+    ) -> Parsed<()> {
         match name {
             b"index" => {
-                index = json
+                choice.index = json
                     .count()?
                     .and_then(|index| u32::try_from(index).ok())
                     .unwrap_or(0)
             }
-            b"delta" => read_delta(json, chunk)?,
-            b"finish_reason" => reason = json.text()?,
-            b"token_ids" => read_token_ids(json, chunk)?,
-            b"error" => failure::read(json, chunk)?,
+            b"delta" => {
+                if choice.reason.is_none() && self.is_plain() {
+                    self.first_delta
+                        .get_or_insert((json.remaining(), choice.index));
+                }
+                delta::read(json, self.chunk)?;
+            }
+            b"finish_reason" => choice.reason = json.text()?,
+            b"token_ids" => self.read_token_ids(json)?,
+            b"error" => failure::read(json, self.chunk)?,
             _ => json.skip()?,
         }
         Ok(())
-    })?;
-    // The index may come last.
-    for piece in chunk.pieces.iter_mut().skip(before) {
-        piece.choice = index;
     }
-    if let Some(reason) = reason {
-        chunk.finishes.push(Finish {
-            choice: index,
-            reason,
-            kind: finish_kind(reason),
-        });
-    }
-    Ok(())
-}
 
-fn read_token_ids<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    let mut tokens = chunk.tokens.unwrap_or(0);
-    json.array(|json| {
-        tokens = tokens.saturating_add(1);
-        json.skip()
-    })?;
-    chunk.tokens = (tokens > 0).then_some(tokens);
-    Ok(())
-}
-
-fn read_delta<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    let mut reasoned = false;
-    json.object(|json, name| match name {
-        b"content" => read_content(json, chunk),
-        b"reasoning_content" | b"reasoning" if !reasoned => {
-            let thought = json.text()?;
-            reasoned = thought.is_some();
-            output(chunk, PieceKind::Reasoning, thought);
-            Ok(())
+    /// Takes the choice's end, and tells its output whose it is: the index may come last.
+    fn close_choice(&mut self, choice: &Choice<'a>, before: usize) {
+        let Choice { index, reason } = *choice;
+        if index != 0 {
+            for piece in self.chunk.pieces.iter_mut().skip(before) {
+                piece.choice = index;
+            }
         }
-        b"refusal" => take(json, chunk, PieceKind::Refusal),
-        b"tool_calls" => json.array(|json| {
-            json.object(|json, name| match name {
-                b"function" => read_function(json, chunk),
-                _ => json.skip(),
-            })
-        }),
-        b"function_call" => read_function(json, chunk),
-        b"audio" => json.object(|json, name| match name {
-            b"transcript" => take(json, chunk, PieceKind::Text),
-            b"data" => take(json, chunk, PieceKind::Media),
-            _ => json.skip(),
-        }),
-        _ => json.skip(),
-    })
-}
-
-/// A string, or a list of typed parts.
-fn read_content<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    if json.peek() != Some(b'[') {
-        return take(json, chunk, PieceKind::Text);
-    }
-    json.array(|json| {
-        json.object(|json, name| match name {
-            b"text" => take(json, chunk, PieceKind::Text),
-            b"thinking" => read_thinking(json, chunk),
-            _ => json.skip(),
-        })
-    })
-}
-
-/// A string, or a list of parts again.
-fn read_thinking<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    if json.peek() != Some(b'[') {
-        return take(json, chunk, PieceKind::Reasoning);
-    }
-    json.array(|json| {
-        json.object(|json, name| match name {
-            b"text" => take(json, chunk, PieceKind::Reasoning),
-            _ => json.skip(),
-        })
-    })
-}
-
-fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
-    json.object(|json, name| match name {
-        b"name" => take(json, chunk, PieceKind::Tool),
-        // A string that is JSON in turn; some servers write the object itself.
-        b"arguments" => {
-            let arguments = json.text_or_object()?;
-            output(chunk, PieceKind::Tool, arguments);
-            Ok(())
+        if let Some(reason) = reason {
+            let kind = finish_kind(reason);
+            self.chunk.finishes.push(Finish {
+                choice: index,
+                reason,
+                kind,
+            });
         }
-        _ => json.skip(),
-    })
-}
-
-fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
-    let text = json.text()?;
-    output(chunk, kind, text);
-    Ok(())
-}
-
-fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
-    if let Some(text) = text {
-        chunk.pieces.push(Piece {
-            kind,
-            choice: 0,
-            text,
-        });
     }
+
+    fn read_token_ids(&mut self, json: &mut Json<'a>) -> Parsed<()> {
+        let mut tokens = self.chunk.tokens.unwrap_or(0);
+        json.array(|json| {
+            tokens = tokens.saturating_add(1);
+            json.skip()
+        })?;
+        self.chunk.tokens = (tokens > 0).then_some(tokens);
+        Ok(())
+    }
+
+    /// True as long as the payload has said nothing but what all payloads of its answer say.
+    fn is_plain(&self) -> bool {
+        let chunk = &*self.chunk;
+        !self.is_error
+            && self.report.is_empty()
+            && chunk.failure.is_none()
+            && chunk.tokens.is_none()
+            && chunk.pieces.len() == 0
+            && chunk.finishes.len() == 0
+    }
+
+    fn finish(self, data: &'a [u8]) -> Parsed<()> {
+        self.report.tell(self.chunk);
+        if self.is_error || self.chunk.failure.is_some() {
+            failure::complete(data, self.chunk)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a choice.
+#[derive(Debug, Clone, Copy)]
+struct Choice<'a> {
+    index: u32,
+    reason: Option<Text<'a>>,
 }
 
 fn finish_kind(reason: Text<'_>) -> FinishKind {

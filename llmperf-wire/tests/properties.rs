@@ -1,7 +1,7 @@
 //! Whatever comes in and wherever it is cut: the same events, bounded memory, no panic.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use llmperf_wire::{Decoder, Dialect};
+use llmperf_wire::{Decoder, Dialect, Event};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -66,7 +66,133 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => known, 1 => vec(any::<u8>(), 0..8)]
 }
 
+/// Payloads whose heads are alike, nearly alike, cut, or in another order.
+fn payload() -> impl Strategy<Value = String> {
+    let heads = prop::sample::select(vec![
+        r#"{"id":"a","model":"m","choices":[{"index":0,"delta":"#,
+        r#"{"id":"b","model":"m","choices":[{"index":0,"delta":"#,
+        r#"{"id":"a","model":"m","choices":[{"index":1,"delta":"#,
+        r#"{"id":"a","model":"m","choices":[{"delta":"#,
+        r#"{"choices":[{"finish_reason":"stop","delta":"#,
+        r#"{"choices":[{"index":2,"delta":{"content":"z"}},{"index":3,"delta":"#,
+        r#"{"object":"error","type":"t","choices":[{"delta":"#,
+        r#"{"usage":{"prompt_tokens":7},"choices":[{"delta":"#,
+        r#"{"error":"e","choices":[{"delta":"#,
+        r#"{"choices":[{"token_ids":[1],"delta":"#,
+    ]);
+    let deltas = prop::sample::select(vec![
+        r#"{"content":"x"}"#,
+        r#"{"reasoning":"r","content":"y"}"#,
+        "{}",
+        "null",
+        "7",
+        "{",
+    ]);
+    let tails = prop::sample::select(vec![
+        r#","finish_reason":null}],"usage":null}"#,
+        r#","finish_reason":"length","index":1}],"usage":{"completion_tokens":3}}"#,
+        r#"}],"error":{"code":"c"}}"#,
+        r#"},{"index":4,"delta":{"content":"w"}}]}"#,
+        "}]}",
+        "}]",
+        "}}",
+        "",
+    ]);
+    (heads, deltas, tails).prop_map(|(head, delta, tail)| [head, delta, tail].concat())
+}
+
+/// Objects of any shape, in which the dialect's own names turn up where they should and where they should not.
+fn json_object() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        ".{0,12}".prop_map(Into::into),
+    ];
+    let name = prop_oneof![
+        prop::sample::select(vec![
+            "choices",
+            "delta",
+            "index",
+            "content",
+            "tool_calls",
+            "function",
+            "arguments",
+            "usage",
+            "error",
+            "code",
+            "x_groq",
+            "prompt_tokens",
+            "timings",
+            "prompt_ms",
+            "finish_reason",
+            "token_ids",
+            "thinking",
+            "text",
+            "object",
+        ])
+        .prop_map(str::to_owned),
+        ".{0,6}",
+    ];
+    let fields = move |value| prop::collection::btree_map(name.clone(), value, 0..5);
+    let object = fields.clone();
+    let value = leaf.prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Into::into),
+            object(inner.boxed()).prop_map(as_object)
+        ]
+    });
+    fields(value.boxed()).prop_map(as_object)
+}
+
+fn as_object(fields: std::collections::BTreeMap<String, serde_json::Value>) -> serde_json::Value {
+    fields.into_iter().collect()
+}
+
+/// What one payload says, but for what payloads repeat of their answer.
+fn said(decoder: &mut Decoder, payload: &str) -> String {
+    let mut said = String::new();
+    decoder.push(format!("data: {payload}\n\n").as_bytes(), |event| {
+        said = match event {
+            Event::Chunk(chunk) => format!(
+                "{:?} {:?} {:?} {:?} {:?}",
+                chunk.outputs().collect::<Vec<_>>(),
+                chunk.finishes().collect::<Vec<_>>(),
+                chunk.usage,
+                chunk.failure,
+                chunk.tokens,
+            ),
+            other => format!("{other:?}"),
+        };
+    });
+    said
+}
+
 proptest! {
+    #[test]
+    fn what_came_before_does_not_change_what_a_payload_says(payloads in vec(payload(), 1..12)) {
+        let mut decoder = Decoder::new(Dialect::OpenAiChat);
+        for payload in &payloads {
+            let fresh = said(&mut Decoder::new(Dialect::OpenAiChat), payload);
+            prop_assert_eq!(said(&mut decoder, payload), fresh, "{}", payload);
+        }
+    }
+
+    #[test]
+    fn every_json_object_parses_and_no_part_of_one_does(value in json_object(), cut in any::<prop::sample::Index>()) {
+        let whole = value.to_string();
+        let said = said(&mut Decoder::new(Dialect::OpenAiChat), &whole);
+        prop_assert!(!said.starts_with("Malformed"), "{}", whole);
+        let mut part = cut.index(whole.len()).max(1);
+        while !whole.is_char_boundary(part) {
+            part -= 1;
+        }
+        let mut decoder = Decoder::new(Dialect::OpenAiChat);
+        decoder.push(format!("data: {}\n\n", &whole[..part]).as_bytes(), |_| {});
+        prop_assert_eq!(decoder.counts().malformed, 1, "{}", &whole[..part]);
+    }
+
     #[test]
     fn reads_may_be_cut_anywhere(fragments in vec(fragment(), 0..40), lengths in vec(1usize..40, 1..12)) {
         let stream = fragments.concat();
@@ -96,7 +222,7 @@ proptest! {
         let mut seen = Vec::new();
         let mut decoder = Decoder::new(Dialect::OpenAiChat);
         decoder.push(format!("data: {json}\n\n").as_bytes(), |event| {
-            if let llmperf_wire::Event::Chunk(chunk) = event {
+            if let Event::Chunk(chunk) = event {
                 seen.extend(chunk.outputs().map(|piece| (piece.text.decode().into_owned(), piece.text.len())));
             }
         });

@@ -18,6 +18,8 @@ use crate::json::{Json, Parsed};
 /// The figures of one payload.
 #[derive(Debug, Default)]
 pub(super) struct Report {
+    /// There is anything to tell.
+    found: bool,
     tokens: Usage,
     total: Option<u64>,
     timings: ServerTimings,
@@ -25,10 +27,12 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn read_usage(&mut self, json: &mut Json<'_>) -> Parsed<()> {
+        self.found |= json.peek() == Some(b'{');
         let Self {
             tokens,
             total,
             timings,
+            ..
         } = self;
         json.object(|json, name| {
             match name {
@@ -76,6 +80,7 @@ impl Report {
     }
 
     pub(super) fn read_llama_timings(&mut self, json: &mut Json<'_>) -> Parsed<()> {
+        self.found |= json.peek() == Some(b'{');
         let timings = &mut self.timings;
         json.object(|json, name| {
             match name {
@@ -94,6 +99,7 @@ impl Report {
     }
 
     pub(super) fn read_vllm_metrics(&mut self, json: &mut Json<'_>) -> Parsed<()> {
+        self.found |= json.peek() == Some(b'{');
         let timings = &mut self.timings;
         json.object(|json, name| {
             match name {
@@ -107,8 +113,15 @@ impl Report {
         })
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        !self.found
+    }
+
     /// Puts what was found into the chunk.
     pub(super) fn tell(mut self, chunk: &mut Chunk<'_>) {
+        if !self.found {
+            return;
+        }
         if self.reasoning_stands_outside() {
             self.tokens.output = sum(self.tokens.output, self.tokens.reasoning);
         }

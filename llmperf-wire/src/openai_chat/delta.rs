@@ -1,0 +1,89 @@
+//! What a delta adds to the answer.
+
+use crate::event::{Chunk, Piece, PieceKind};
+use crate::json::{Json, Parsed};
+use crate::text::Text;
+
+/// Reads the value of a `delta`.
+pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut reasoned = false;
+    json.object(|json, name| match name {
+        b"content" => read_content(json, chunk),
+        b"reasoning_content" | b"reasoning" if !reasoned => {
+            let thought = json.text()?;
+            reasoned = thought.is_some();
+            output(chunk, PieceKind::Reasoning, thought);
+            Ok(())
+        }
+        b"refusal" => take(json, chunk, PieceKind::Refusal),
+        b"tool_calls" => json.array(|json| {
+            json.object(|json, name| match name {
+                b"function" => read_function(json, chunk),
+                _ => json.skip(),
+            })
+        }),
+        b"function_call" => read_function(json, chunk),
+        b"audio" => json.object(|json, name| match name {
+            b"transcript" => take(json, chunk, PieceKind::Text),
+            b"data" => take(json, chunk, PieceKind::Media),
+            _ => json.skip(),
+        }),
+        _ => json.skip(),
+    })
+}
+
+/// A string, or a list of typed parts.
+fn read_content<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    if json.peek() != Some(b'[') {
+        return take(json, chunk, PieceKind::Text);
+    }
+    json.array(|json| {
+        json.object(|json, name| match name {
+            b"text" => take(json, chunk, PieceKind::Text),
+            b"thinking" => read_thinking(json, chunk),
+            _ => json.skip(),
+        })
+    })
+}
+
+/// A string, or a list of parts again.
+fn read_thinking<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    if json.peek() != Some(b'[') {
+        return take(json, chunk, PieceKind::Reasoning);
+    }
+    json.array(|json| {
+        json.object(|json, name| match name {
+            b"text" => take(json, chunk, PieceKind::Reasoning),
+            _ => json.skip(),
+        })
+    })
+}
+
+fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    json.object(|json, name| match name {
+        b"name" => take(json, chunk, PieceKind::Tool),
+        // A string that is JSON in turn; some servers write the object itself.
+        b"arguments" => {
+            let arguments = json.text_or_object()?;
+            output(chunk, PieceKind::Tool, arguments);
+            Ok(())
+        }
+        _ => json.skip(),
+    })
+}
+
+fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
+    let text = json.text()?;
+    output(chunk, kind, text);
+    Ok(())
+}
+
+fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
+    if let Some(text) = text {
+        chunk.pieces.push(Piece {
+            kind,
+            choice: 0,
+            text,
+        });
+    }
+}
