@@ -28,7 +28,7 @@ mod reader;
 mod recorder;
 mod run;
 mod scope;
-mod semconv;
+pub mod semconv;
 mod shared;
 mod slo;
 mod span;

@@ -94,6 +94,12 @@ impl Live {
         Some(self.spec.extras().content.get_or_insert_with(|| Content::new(capture.clone())))
     }
 
+    pub(crate) fn wants_text(&self) -> bool {
+        let extras = self.spec.given();
+        self.instrumentation.settings().capture.is_on()
+            || extras.is_some_and(|extras| extras.content.is_some() || extras.tokenizer.is_some())
+    }
+
     /// The items show this much of an ending, unless the caller has said otherwise.
     pub(crate) fn default_sees(&mut self, sees: Sees) {
         let sees = *self.spec.sees.get_or_insert(sees);

@@ -147,12 +147,12 @@ impl Marks {
             return None;
         }
         let at = self.last_read.unwrap_or(self.start);
-        self.events += 1;
+        self.events += u64::from(!output.continued);
         self.first_event.get_or_insert(at);
         if !output.has_output() {
             return None;
         }
-        self.outputs += 1;
+        self.outputs += u64::from(!output.continued);
         self.told_tokens += u64::from(output.tokens.unwrap_or(0));
         let answer = output.answer.map_or(0, |piece| piece.bytes as u64);
         let mut bytes = answer;

@@ -65,6 +65,8 @@ pub(crate) struct Finish<'a> {
 #[must_use = "an output that is not returned to the measured stream is not measured"]
 pub struct Output<'a> {
     pub(crate) ignored: bool,
+    /// A further part of the event before it: not counted again.
+    pub(crate) continued: bool,
     pub(crate) choice: u32,
     pub(crate) answer: Option<Piece<'a>>,
     pub(crate) reasoning: Option<Piece<'a>>,
@@ -84,6 +86,7 @@ impl<'a> Output<'a> {
     pub fn none() -> Self {
         Self {
             ignored: false,
+            continued: false,
             choice: 0,
             answer: None,
             reasoning: None,
@@ -212,6 +215,10 @@ impl<'a> Output<'a> {
     /// The provider's id of the response.
     pub fn id(self, id: impl Into<Option<&'a str>>) -> Self {
         Self { id: id.into().filter(|id| !id.is_empty()).or(self.id), ..self }
+    }
+
+    pub(crate) fn continued(self) -> Self {
+        Self { continued: true, ..self }
     }
 
     pub(crate) fn has_output(&self) -> bool {

@@ -49,6 +49,18 @@ impl<'a> Read<'a> {
         self.live.event(&output);
     }
 
+    /// A further part of the event that was told last: output of another choice, a second finish reason.
+    pub fn also(&mut self, output: Output<'_>) {
+        self.live.event(&output.continued());
+    }
+
+    /// Whether anybody wants the words of the output: content capture, a tokenizer of the caller's. Where nobody does,
+    /// its size is enough.
+    #[must_use]
+    pub fn wants_text(&self) -> bool {
+        self.live.wants_text()
+    }
+
     /// Adds an attribute to the call's span: a server-side timing, a service tier. Never to metrics.
     pub fn attribute(&mut self, key: impl Into<Key>, value: impl Into<Value>) {
         self.live.attribute(KeyValue::new(key, value));

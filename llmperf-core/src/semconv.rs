@@ -29,7 +29,10 @@ pub(crate) fn scope() -> InstrumentationScope {
 pub(crate) const OTHER_NAME: &str = "_other";
 
 macro_rules! names {
-    ($($const:ident = $name:literal;)*) => { $(pub(crate) const $const: &str = $name;)* };
+    ($($const:ident = $name:literal;)*) => { $(
+        #[doc = concat!("`", $name, "`")]
+        pub const $const: &str = $name;
+    )* };
 }
 
 names! {
@@ -82,4 +85,16 @@ names! {
     ATTEMPT = "llmperf.attempt";
     ATTEMPT_TTFT = "llmperf.attempt.time_to_first_token";
     COST = "llmperf.cost";
+    // What a server says of its own times (seconds) and counts
+    SERVER_QUEUE = "llmperf.server_reported.queue_time";
+    SERVER_PROMPT = "llmperf.server_reported.prompt_time";
+    SERVER_GENERATION = "llmperf.server_reported.generation_time";
+    SERVER_TOTAL = "llmperf.server_reported.total_time";
+    SERVER_TTFT = "llmperf.server_reported.time_to_first_token";
+    SERVER_TPOT = "llmperf.server_reported.time_per_output_token";
+    SERVER_DRAFTED = "llmperf.server_reported.draft_tokens";
+    SERVER_ACCEPTED = "llmperf.server_reported.accepted_draft_tokens";
+    // OpenAI
+    SERVICE_TIER = "openai.response.service_tier";
+    SYSTEM_FINGERPRINT = "openai.response.system_fingerprint";
 }

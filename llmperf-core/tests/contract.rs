@@ -9,9 +9,9 @@ const DOC: &str = include_str!("../../docs/metrics.md");
 
 /// The cells of each table row of the page, without their back-quotes.
 fn rows() -> impl Iterator<Item = Vec<String>> {
-    DOC.lines().filter(|line| line.starts_with("| ")).map(|line| {
-        line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
-    })
+    DOC.lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| line.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`').to_owned()).collect())
 }
 
 fn buckets() -> HashMap<String, Vec<f64>> {

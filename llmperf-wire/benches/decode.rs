@@ -1,12 +1,7 @@
 //! Decoding a chat stream on the side, against eventsource-stream and serde_json into typed structs.
 //!
 //! `cargo bench -p llmperf-wire` prints criterion's figures and then, taken in turns, the ratio that the budget speaks of.
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark"
-)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -40,28 +35,11 @@ fn frames(choices_first: bool) -> Vec<Vec<u8>> {
             format!(r#""usage":null,"obfuscation":"{obfuscation}""#),
         )
     };
-    let words = [
-        " the",
-        " traveller",
-        " walks",
-        ",",
-        " slowly",
-        " over",
-        "\\n\\n",
-        " hills",
-    ];
-    let mut frames = vec![delta(
-        r#"{"role":"assistant","content":"","refusal":null}"#,
-        "null",
-        "b7Qe",
-    )];
+    let words = [" the", " traveller", " walks", ",", " slowly", " over", "\\n\\n", " hills"];
+    let mut frames = vec![delta(r#"{"role":"assistant","content":"","refusal":null}"#, "null", "b7Qe")];
     frames.extend((0..FRAMES).map(|n| {
         let obfuscation = &"x9LpQ2vTzKw4"[..n % 12];
-        delta(
-            &format!(r#"{{"content":"{}"}}"#, words[n % words.len()]),
-            "null",
-            obfuscation,
-        )
+        delta(&format!(r#"{{"content":"{}"}}"#, words[n % words.len()]), "null", obfuscation)
     }));
     frames.push(delta("{}", r#""stop""#, ""));
     frames.push(frame(
@@ -161,13 +139,7 @@ fn theirs(reads: &[Vec<u8>]) -> Sum {
                 black_box((choice.index, &choice.finish_reason));
                 sum.0 += choice.delta.content.as_deref().map_or(0, str::len);
                 sum.0 += choice.delta.refusal.as_deref().map_or(0, str::len);
-                for function in choice
-                    .delta
-                    .tool_calls
-                    .iter()
-                    .flatten()
-                    .filter_map(|call| call.function.as_ref())
-                {
+                for function in choice.delta.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref()) {
                     sum.0 += function.name.as_deref().map_or(0, str::len);
                     sum.0 += function.arguments.as_deref().map_or(0, str::len);
                 }
@@ -192,10 +164,7 @@ fn main() {
     let cases = [
         ("an event a read", frames.clone()),
         ("an event a read, no head in common", self::frames(true)),
-        (
-            "16 KiB a read",
-            whole.chunks(16 << 10).map(<[u8]>::to_vec).collect(),
-        ),
+        ("16 KiB a read", whole.chunks(16 << 10).map(<[u8]>::to_vec).collect()),
     ];
 
     let mut criterion = Criterion::default().configure_from_args().sample_size(20);
@@ -204,18 +173,14 @@ fn main() {
         let mut group = criterion.benchmark_group(*name);
         group.throughput(Throughput::Elements(frames.len() as u64));
         group.bench_function("llmperf-wire", |b| b.iter(|| ours(black_box(reads))));
-        group.bench_function("eventsource-stream", |b| {
-            b.iter(|| theirs(black_box(reads)))
-        });
+        group.bench_function("eventsource-stream", |b| b.iter(|| theirs(black_box(reads))));
         group.finish();
     }
     criterion.final_summary();
 
     for (name, reads) in &cases {
         let rounds = (0..40).map(|_| (timed(ours, reads), timed(theirs, reads)));
-        let (ours, theirs) = rounds
-            .reduce(|best, round| (best.0.min(round.0), best.1.min(round.1)))
-            .unwrap();
+        let (ours, theirs) = rounds.reduce(|best, round| (best.0.min(round.0), best.1.min(round.1))).unwrap();
         let per_event = |time: Duration| time.as_nanos() as f64 / frames.len() as f64;
         println!(
             "{name}: llmperf-wire {:.0} ns, eventsource-stream + serde_json {:.0} ns an event, ratio {:.1}",

@@ -67,12 +67,7 @@ impl Decoder {
         let framing = match dialect {
             Dialect::OpenAiChat => Sse::new().fields(&["error"]).bare_json(true),
         };
-        Self {
-            dialect,
-            framing,
-            reader: openai_chat::Reader::default(),
-            counts: Counts::default(),
-        }
+        Self { dialect, framing, reader: openai_chat::Reader::default(), counts: Counts::default() }
     }
 
     /// Sets how many bytes of one event may be held; 1 MiB by default. A larger event is dropped and counted.
@@ -99,24 +94,14 @@ impl Decoder {
 
     /// Takes the next bytes of the stream and gives every event that they complete to `sink`, in order.
     pub fn push(&mut self, read: &[u8], mut sink: impl FnMut(Event<'_>)) {
-        let Self {
-            framing,
-            reader,
-            counts,
-            ..
-        } = self;
+        let Self { framing, reader, counts, .. } = self;
         framing.push(read, |frame| interpret(frame, reader, counts, &mut sink));
     }
 
     /// Says that the stream has ended: gives the event that it left unfinished, if there is one, to `sink`, and makes
     /// the decoder ready for another stream. The counts go on.
     pub fn finish(&mut self, mut sink: impl FnMut(Event<'_>)) {
-        let Self {
-            framing,
-            reader,
-            counts,
-            ..
-        } = self;
+        let Self { framing, reader, counts, .. } = self;
         framing.finish(|frame| interpret(frame, reader, counts, &mut sink));
         *reader = openai_chat::Reader::default();
     }
@@ -139,12 +124,7 @@ fn interpret(
             sink(Event::Oversized);
             return;
         }
-        Frame::Event {
-            unterminated: true, ..
-        }
-        | Frame::Bare {
-            unterminated: true, ..
-        } => counts.unterminated += 1,
+        Frame::Event { unterminated: true, .. } | Frame::Bare { unterminated: true, .. } => counts.unterminated += 1,
         Frame::Event { .. } | Frame::Bare { .. } | Frame::Field { .. } => {}
     }
     reader.interpret(frame, counts, sink);

@@ -28,10 +28,7 @@ pub(crate) struct Json<'a> {
 
 impl<'a> Json<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        Self {
-            rest: text,
-            depth: 0,
-        }
+        Self { rest: text, depth: 0 }
     }
 
     /// A reader that goes on where another one stopped, inside `depth` objects and arrays.
@@ -71,10 +68,7 @@ impl<'a> Json<'a> {
 
     /// Gives each field of the object ahead to `field`, which must take its value; any other value is skipped.
     #[inline]
-    pub(crate) fn object(
-        &mut self,
-        field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>,
-    ) -> Parsed<()> {
+    pub(crate) fn object(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
         if self.peek() != Some(b'{') {
             return self.skip();
         }
@@ -87,15 +81,8 @@ impl<'a> Json<'a> {
 
     /// The same for what is left of an object behind the value of one of its fields.
     #[inline]
-    pub(crate) fn rest_of_object(
-        &mut self,
-        field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>,
-    ) -> Parsed<()> {
-        if self.more(b'}')? {
-            self.fields(field)
-        } else {
-            Ok(())
-        }
+    pub(crate) fn rest_of_object(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
+        if self.more(b'}')? { self.fields(field) } else { Ok(()) }
     }
 
     #[inline]
@@ -126,15 +113,8 @@ impl<'a> Json<'a> {
 
     /// The same for what is left of an array behind one of its elements.
     #[inline]
-    pub(crate) fn rest_of_array(
-        &mut self,
-        element: impl FnMut(&mut Self) -> Parsed<()>,
-    ) -> Parsed<()> {
-        if self.more(b']')? {
-            self.elements(element)
-        } else {
-            Ok(())
-        }
+    pub(crate) fn rest_of_array(&mut self, element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+        if self.more(b']')? { self.elements(element) } else { Ok(()) }
     }
 
     #[inline]
@@ -290,11 +270,7 @@ impl<'a> Json<'a> {
     fn enter(&mut self) -> Parsed<()> {
         self.advance();
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            Err(Malformed)
-        } else {
-            Ok(())
-        }
+        if self.depth > MAX_DEPTH { Err(Malformed) } else { Ok(()) }
     }
 
     #[inline]

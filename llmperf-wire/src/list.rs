@@ -10,11 +10,7 @@ pub(crate) struct List<T, const N: usize> {
 
 impl<T, const N: usize> List<T, N> {
     pub(crate) fn new() -> Self {
-        Self {
-            inline: [const { None }; N],
-            rest: Vec::new(),
-            len: 0,
-        }
+        Self { inline: [const { None }; N], rest: Vec::new(), len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {

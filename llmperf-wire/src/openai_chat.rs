@@ -63,18 +63,9 @@ struct Payload<'c, 'a> {
 
 impl Reader {
     /// Says what a frame of the stream means.
-    pub(crate) fn interpret(
-        &mut self,
-        frame: Frame<'_>,
-        counts: &mut Counts,
-        sink: &mut impl FnMut(Event<'_>),
-    ) {
+    pub(crate) fn interpret(&mut self, frame: Frame<'_>, counts: &mut Counts, sink: &mut impl FnMut(Event<'_>)) {
         let (name, data, origin, unterminated) = match frame {
-            Frame::Event {
-                name,
-                data,
-                unterminated,
-            } => (name, data, Origin::Event, unterminated),
+            Frame::Event { name, data, unterminated } => (name, data, Origin::Event, unterminated),
             Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
             Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
             Frame::Comment(_) | Frame::Oversized => return,
@@ -100,12 +91,7 @@ impl Reader {
 
     /// `is_error` says that the event or the field is called `error`.
     fn read<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
-        let mut payload = Payload {
-            chunk,
-            report: Report::default(),
-            is_error,
-            first_delta: None,
-        };
+        let mut payload = Payload { chunk, report: Report::default(), is_error, first_delta: None };
         match data.strip_prefix(self.head.as_slice()) {
             Some(rest) if !self.head.is_empty() => payload.read_behind_head(rest, self.index)?,
             _ => {
@@ -142,10 +128,7 @@ impl<'a> Payload<'_, 'a> {
     fn read_behind_head(&mut self, rest: &'a [u8], index: u32) -> Parsed<()> {
         let mut json = Json::inside(DELTA_DEPTH, rest);
         let before = self.chunk.pieces.len();
-        let mut choice = Choice {
-            index,
-            reason: None,
-        };
+        let mut choice = Choice { index, reason: None };
         delta::read(&mut json, self.chunk)?;
         json.rest_of_object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
@@ -178,32 +161,18 @@ impl<'a> Payload<'_, 'a> {
 
     fn read_choice(&mut self, json: &mut Json<'a>) -> Parsed<()> {
         let before = self.chunk.pieces.len();
-        let mut choice = Choice {
-            index: 0,
-            reason: None,
-        };
+        let mut choice = Choice { index: 0, reason: None };
         json.object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
         Ok(())
     }
 
-    fn read_choice_field(
-        &mut self,
-        json: &mut Json<'a>,
-        name: &[u8],
-        choice: &mut Choice<'a>,
-    ) -> Parsed<()> {
+    fn read_choice_field(&mut self, json: &mut Json<'a>, name: &[u8], choice: &mut Choice<'a>) -> Parsed<()> {
         match name {
-            b"index" => {
-                choice.index = json
-                    .count()?
-                    .and_then(|index| u32::try_from(index).ok())
-                    .unwrap_or(0)
-            }
+            b"index" => choice.index = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0),
             b"delta" => {
                 if choice.reason.is_none() && self.is_plain() {
-                    self.first_delta
-                        .get_or_insert((json.remaining(), choice.index));
+                    self.first_delta.get_or_insert((json.remaining(), choice.index));
                 }
                 delta::read(json, self.chunk)?;
             }
@@ -225,11 +194,7 @@ impl<'a> Payload<'_, 'a> {
         }
         if let Some(reason) = reason {
             let kind = finish_kind(reason);
-            self.chunk.finishes.push(Finish {
-                choice: index,
-                reason,
-                kind,
-            });
+            self.chunk.finishes.push(Finish { choice: index, reason, kind });
         }
     }
 
@@ -285,8 +250,5 @@ fn finish_kind(reason: Text<'_>) -> FinishKind {
         ("content_filter", FinishKind::ContentFilter),
         ("refusal", FinishKind::Refusal),
     ];
-    KINDS
-        .iter()
-        .find(|(word, _)| reason.is(word))
-        .map_or(FinishKind::Other, |&(_, kind)| kind)
+    KINDS.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

@@ -222,12 +222,7 @@ impl Sse {
         self.line = line;
     }
 
-    fn take_line<'l>(
-        &mut self,
-        line: &'l [u8],
-        lent: &mut Option<&'l [u8]>,
-        sink: &mut impl FnMut(Frame<'_>),
-    ) {
+    fn take_line<'l>(&mut self, line: &'l [u8], lent: &mut Option<&'l [u8]>, sink: &mut impl FnMut(Frame<'_>)) {
         match self.skipping {
             Skipping::No => {}
             Skipping::Line => {
@@ -261,12 +256,7 @@ impl Sse {
         }
     }
 
-    fn take_data<'l>(
-        &mut self,
-        value: &'l [u8],
-        lent: &mut Option<&'l [u8]>,
-        sink: &mut impl FnMut(Frame<'_>),
-    ) {
+    fn take_data<'l>(&mut self, value: &'l [u8], lent: &mut Option<&'l [u8]>, sink: &mut impl FnMut(Frame<'_>)) {
         if self.block == Block::Bare {
             self.close(lent.take(), false, sink);
         }
@@ -279,12 +269,7 @@ impl Sse {
     }
 
     /// Any line but data and the empty one.
-    fn take_rare_line<'l>(
-        &mut self,
-        line: &'l [u8],
-        lent: &mut Option<&'l [u8]>,
-        sink: &mut impl FnMut(Frame<'_>),
-    ) {
+    fn take_rare_line<'l>(&mut self, line: &'l [u8], lent: &mut Option<&'l [u8]>, sink: &mut impl FnMut(Frame<'_>)) {
         if let Some(text) = line.strip_prefix(b":") {
             sink(Frame::Comment(without_blank(text)));
             return;
@@ -329,11 +314,7 @@ impl Sse {
         let data = lent.unwrap_or(&self.data);
         match self.block {
             Block::None => {}
-            Block::Event => sink(Frame::Event {
-                name: &self.name,
-                data,
-                unterminated,
-            }),
+            Block::Event => sink(Frame::Event { name: &self.name, data, unterminated }),
             Block::Bare => sink(Frame::Bare { data, unterminated }),
         }
         self.clear_block();

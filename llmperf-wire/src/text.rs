@@ -23,19 +23,12 @@ impl<'a> Text<'a> {
 
     /// Text that means what it says.
     pub(crate) fn plain(raw: &'a [u8]) -> Self {
-        Self {
-            raw,
-            escaped: false,
-        }
+        Self { raw, escaped: false }
     }
 
     /// Length of the text in bytes, escapes resolved. An invalid byte counts as the one that it is.
     pub fn len(&self) -> usize {
-        if self.escaped {
-            Unescape { rest: self.raw }.map(Segment::len).sum()
-        } else {
-            self.raw.len()
-        }
+        if self.escaped { Unescape { rest: self.raw }.map(Segment::len).sum() } else { self.raw.len() }
     }
 
     /// True if there is no text.

@@ -71,12 +71,7 @@ fn memory_stays_bounded_by_the_limit_whatever_comes_in() {
     let endless_event = b"data: 0123456789\n".repeat(64);
     let endless_name = b"event: 0123456789\r".repeat(64);
     let endless_object = b"{\n \"a\": [\n".repeat(64);
-    for endless in [
-        &endless_line[..],
-        &endless_event,
-        &endless_name,
-        &endless_object,
-    ] {
+    for endless in [&endless_line[..], &endless_event, &endless_name, &endless_object] {
         let mut decoder = Decoder::new(Dialect::OpenAiChat).limit(LIMIT);
         let allocations = measure(|| {
             decoder.push(b"data: ", |_| {});
@@ -85,10 +80,6 @@ fn memory_stays_bounded_by_the_limit_whatever_comes_in() {
             }
         });
         // Buffers grow by doubling: while one moves, its old and its new half are both there.
-        assert!(
-            allocations.bytes_max <= 4 * LIMIT as u64,
-            "{} bytes",
-            allocations.bytes_max
-        );
+        assert!(allocations.bytes_max <= 4 * LIMIT as u64, "{} bytes", allocations.bytes_max);
     }
 }

@@ -3,10 +3,7 @@
 
 use std::time::Duration;
 
-use llmperf_wire::{
-    Chunk, Counts, Decoder, Dialect, Event, FinishKind, Origin, PieceKind, Sees, ServerTimings,
-    Usage,
-};
+use llmperf_wire::{Chunk, Counts, Decoder, Dialect, Event, FinishKind, Origin, PieceKind, Sees, ServerTimings, Usage};
 
 /// Feeds a whole stream and gives each chunk to `look`.
 fn decode(stream: impl AsRef<[u8]>, mut look: impl FnMut(&Chunk<'_>)) -> Counts {
@@ -24,27 +21,19 @@ fn decode(stream: impl AsRef<[u8]>, mut look: impl FnMut(&Chunk<'_>)) -> Counts 
 /// Gives `look` the one chunk that a payload makes.
 fn payload<T>(json: &str, look: impl Fn(&Chunk<'_>) -> T) -> T {
     let mut looked = Vec::new();
-    decode(format!("data: {json}\n\n"), |chunk| {
-        looked.push(look(chunk))
-    });
+    decode(format!("data: {json}\n\n"), |chunk| looked.push(look(chunk)));
     assert_eq!(looked.len(), 1, "one chunk: {json}");
     looked.pop().unwrap()
 }
 
 fn pieces(chunk: &Chunk<'_>) -> Vec<(PieceKind, u32, String)> {
-    chunk
-        .outputs()
-        .map(|piece| (piece.kind, piece.choice, piece.text.to_string()))
-        .collect()
+    chunk.outputs().map(|piece| (piece.kind, piece.choice, piece.text.to_string())).collect()
 }
 
 /// The output of a payload whose one choice has this delta.
 fn output(delta: &str) -> Vec<(PieceKind, String)> {
     let json = format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
-    payload(&json, pieces)
-        .into_iter()
-        .map(|(kind, _, text)| (kind, text))
-        .collect()
+    payload(&json, pieces).into_iter().map(|(kind, _, text)| (kind, text)).collect()
 }
 
 fn one(kind: PieceKind, text: &str) -> Vec<(PieceKind, String)> {
@@ -52,18 +41,13 @@ fn one(kind: PieceKind, text: &str) -> Vec<(PieceKind, String)> {
 }
 
 fn usage(json: &str) -> Usage {
-    payload(&format!(r#"{{"choices":[],"usage":{json}}}"#), |chunk| {
-        chunk.usage.unwrap()
-    })
+    payload(&format!(r#"{{"choices":[],"usage":{json}}}"#), |chunk| chunk.usage.unwrap())
 }
 
 /// `error.type` and message.
 fn failure(chunk: &Chunk<'_>) -> Option<(String, Option<String>)> {
     let failure = chunk.failure.as_ref()?;
-    Some((
-        failure.error_type().into_owned(),
-        failure.message.map(|message| message.to_string()),
-    ))
+    Some((failure.error_type().into_owned(), failure.message.map(|message| message.to_string())))
 }
 
 fn failed(kind: &str, message: &str) -> Option<(String, Option<String>)> {
@@ -99,22 +83,14 @@ fn a_choice_without_delta_is_no_output() {
 
 #[test]
 fn no_choices_at_all_is_a_chunk() {
-    for json in [
-        r#"{"choices":[]}"#,
-        r#"{"choices":null}"#,
-        "{}",
-        r#"{"type":"ping"}"#,
-    ] {
+    for json in [r#"{"choices":[]}"#, r#"{"choices":null}"#, "{}", r#"{"type":"ping"}"#] {
         assert!(payload(json, pieces).is_empty(), "{json}");
     }
 }
 
 #[test]
 fn refusal_is_output() {
-    assert_eq!(
-        output(r#"{"refusal":"No."}"#),
-        one(PieceKind::Refusal, "No.")
-    );
+    assert_eq!(output(r#"{"refusal":"No."}"#), one(PieceKind::Refusal, "No."));
 }
 
 #[test]
@@ -122,18 +98,9 @@ fn reasoning_counts_under_either_name_and_once_under_both() {
     let thought = one(PieceKind::Reasoning, "Hm");
     assert_eq!(output(r#"{"reasoning_content":"Hm"}"#), thought);
     assert_eq!(output(r#"{"reasoning":"Hm"}"#), thought);
-    assert_eq!(
-        output(r#"{"reasoning":"Hm","reasoning_content":"Hm"}"#),
-        thought
-    );
-    assert_eq!(
-        output(r#"{"reasoning":"Hm","reasoning_content":""}"#),
-        thought
-    );
-    assert_eq!(
-        output(r#"{"reasoning":"Hm","reasoning_details":[{"text":"Hm"}]}"#),
-        thought
-    );
+    assert_eq!(output(r#"{"reasoning":"Hm","reasoning_content":"Hm"}"#), thought);
+    assert_eq!(output(r#"{"reasoning":"Hm","reasoning_content":""}"#), thought);
+    assert_eq!(output(r#"{"reasoning":"Hm","reasoning_details":[{"text":"Hm"}]}"#), thought);
 }
 
 #[test]
@@ -146,38 +113,22 @@ fn tool_names_and_arguments_are_output() {
     assert_eq!(output(object), one(PieceKind::Tool, r#"{"a": 1}"#));
     assert_eq!(
         output(r#"{"function_call":{"name":"now","arguments":"{}"}}"#),
-        [
-            (PieceKind::Tool, "now".to_owned()),
-            (PieceKind::Tool, "{}".to_owned()),
-        ]
+        [(PieceKind::Tool, "now".to_owned()), (PieceKind::Tool, "{}".to_owned()),]
     );
 }
 
 #[test]
 fn every_tool_call_of_a_delta_counts() {
-    let calls: Vec<String> = (0..5)
-        .map(|n| format!(r#"{{"function":{{"name":"f{n}","arguments":"{n}"}}}}"#))
-        .collect();
+    let calls: Vec<String> = (0..5).map(|n| format!(r#"{{"function":{{"name":"f{n}","arguments":"{n}"}}}}"#)).collect();
     let seen = output(&format!(r#"{{"tool_calls":[{}]}}"#, calls.join(",")));
-    let expected = (0..5).flat_map(|n| {
-        [
-            (PieceKind::Tool, format!("f{n}")),
-            (PieceKind::Tool, n.to_string()),
-        ]
-    });
+    let expected = (0..5).flat_map(|n| [(PieceKind::Tool, format!("f{n}")), (PieceKind::Tool, n.to_string())]);
     assert_eq!(seen, expected.collect::<Vec<_>>());
 }
 
 #[test]
 fn audio_is_output() {
-    assert_eq!(
-        output(r#"{"audio":{"id":"a","data":"UklGRg=="}}"#),
-        one(PieceKind::Media, "UklGRg==")
-    );
-    assert_eq!(
-        output(r#"{"audio":{"transcript":"Hi"}}"#),
-        one(PieceKind::Text, "Hi")
-    );
+    assert_eq!(output(r#"{"audio":{"id":"a","data":"UklGRg=="}}"#), one(PieceKind::Media, "UklGRg=="));
+    assert_eq!(output(r#"{"audio":{"transcript":"Hi"}}"#), one(PieceKind::Text, "Hi"));
 }
 
 #[test]
@@ -195,30 +146,16 @@ fn content_may_be_a_list_of_typed_parts() {
 
 #[test]
 fn message_copies_beside_the_delta_are_not_counted() {
-    let json =
-        r#"{"choices":[{"index":0,"message":{"content":"Hello"},"delta":{"content":"lo"}}]}"#;
-    assert_eq!(
-        payload(json, pieces),
-        [(PieceKind::Text, 0, "lo".to_owned())]
-    );
+    let json = r#"{"choices":[{"index":0,"message":{"content":"Hello"},"delta":{"content":"lo"}}]}"#;
+    assert_eq!(payload(json, pieces), [(PieceKind::Text, 0, "lo".to_owned())]);
 }
 
 #[test]
 fn each_choice_keeps_its_index() {
     let json = r#"{"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"stop"},{"index":0,"delta":{"content":"a"}},{"index":2,"delta":{},"finish_reason":"length"}]}"#;
-    assert_eq!(
-        payload(json, pieces),
-        [
-            (PieceKind::Text, 1, "b".to_owned()),
-            (PieceKind::Text, 0, "a".to_owned())
-        ]
-    );
-    let finishes = payload(json, |chunk| {
-        chunk
-            .finishes()
-            .map(|finish| (finish.choice, finish.kind))
-            .collect::<Vec<_>>()
-    });
+    assert_eq!(payload(json, pieces), [(PieceKind::Text, 1, "b".to_owned()), (PieceKind::Text, 0, "a".to_owned())]);
+    let finishes =
+        payload(json, |chunk| chunk.finishes().map(|finish| (finish.choice, finish.kind)).collect::<Vec<_>>());
     assert_eq!(finishes, [(1, FinishKind::Stop), (2, FinishKind::Length)]);
 }
 
@@ -235,20 +172,11 @@ fn finish_reasons_keep_the_providers_word_and_have_a_kind() {
         ("refusal", FinishKind::Refusal),
         ("insufficient_system_resource", FinishKind::Other),
     ] {
-        let json = format!(
-            r#"{{"choices":[{{"index":0,"delta":{{"content":"x"}},"finish_reason":"{word}"}}]}}"#
-        );
+        let json = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"x"}},"finish_reason":"{word}"}}]}}"#);
         payload(&json, |chunk| {
             let finish = chunk.finishes().next().unwrap();
-            assert_eq!(
-                (finish.reason.to_string().as_str(), finish.kind),
-                (word, kind)
-            );
-            assert_eq!(
-                chunk.outputs().count(),
-                1,
-                "a finish may come together with content"
-            );
+            assert_eq!((finish.reason.to_string().as_str(), finish.kind), (word, kind));
+            assert_eq!(chunk.outputs().count(), 1, "a finish may come together with content");
         });
     }
 }
@@ -256,13 +184,8 @@ fn finish_reasons_keep_the_providers_word_and_have_a_kind() {
 #[test]
 fn null_and_empty_finish_reasons_say_nothing() {
     for reason in ["null", r#""""#, "false"] {
-        let json =
-            format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":{reason}}}]}}"#);
-        assert_eq!(
-            payload(&json, |chunk| chunk.finishes().count()),
-            0,
-            "{reason}"
-        );
+        let json = format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":{reason}}}]}}"#);
+        assert_eq!(payload(&json, |chunk| chunk.finishes().count()), 0, "{reason}");
     }
 }
 
@@ -272,37 +195,21 @@ fn usage_with_all_its_details() {
         r#"{"prompt_tokens":28,"completion_tokens":9,"total_tokens":37,"prompt_tokens_details":{"cached_tokens":27,"audio_tokens":1,"cache_write_tokens":5},"completion_tokens_details":{"reasoning_tokens":4,"audio_tokens":2}}"#,
     );
     assert_eq!((full.input, full.output), (Some(28), Some(9)));
-    assert_eq!(
-        (full.cache_read, full.cache_write, full.reasoning),
-        (Some(27), Some(5), Some(4))
-    );
+    assert_eq!((full.cache_read, full.cache_write, full.reasoning), (Some(27), Some(5), Some(4)));
     assert_eq!((full.audio_input, full.audio_output), (Some(1), Some(2)));
     assert_eq!((full.billed_input, full.billed_output), (None, None));
 }
 
 #[test]
 fn usage_under_the_familys_other_names() {
-    let deepseek =
-        usage(r#"{"prompt_tokens":9,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":3}"#);
-    assert_eq!(
-        (deepseek.input, deepseek.cache_read, deepseek.output),
-        (Some(9), Some(6), None)
-    );
-    assert_eq!(
-        usage(r#"{"completion_tokens":9,"reasoning_tokens":3}"#).reasoning,
-        Some(3)
-    );
-    assert_eq!(
-        usage(r#"{"prompt_tokens":9,"cache_creation_input_tokens":2}"#).cache_write,
-        Some(2)
-    );
+    let deepseek = usage(r#"{"prompt_tokens":9,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":3}"#);
+    assert_eq!((deepseek.input, deepseek.cache_read, deepseek.output), (Some(9), Some(6), None));
+    assert_eq!(usage(r#"{"completion_tokens":9,"reasoning_tokens":3}"#).reasoning, Some(3));
+    assert_eq!(usage(r#"{"prompt_tokens":9,"cache_creation_input_tokens":2}"#).cache_write, Some(2));
     let writer = usage(
         r#"{"prompt_tokens":194,"total_tokens":216,"completion_tokens":22,"prompt_token_details":null,"completion_tokens_details":null}"#,
     );
-    assert_eq!(
-        (writer.input, writer.output, writer.reasoning),
-        (Some(194), Some(22), None)
-    );
+    assert_eq!((writer.input, writer.output, writer.reasoning), (Some(194), Some(22), None));
 }
 
 #[test]
@@ -326,18 +233,10 @@ fn a_figure_of_the_wrong_type_is_absent_and_spoils_nothing() {
     let odd = usage(
         r#"{"prompt_tokens":14.0,"completion_tokens":-1,"total_tokens":"15","prompt_tokens_details":7,"completion_tokens_details":[]}"#,
     );
-    assert_eq!(
-        (odd.input, odd.output, odd.cache_read, odd.reasoning),
-        (Some(14), None, None, None)
-    );
+    assert_eq!((odd.input, odd.output, odd.cache_read, odd.reasoning), (Some(14), None, None, None));
     let json = r#"{"id":7,"model":{},"choices":[{"index":"0","delta":{"content":"x","refusal":1,"tool_calls":"none"},"finish_reason":{}}],"usage":"none","timings":[],"x_groq":1}"#;
-    assert_eq!(
-        payload(json, pieces),
-        [(PieceKind::Text, 0, "x".to_owned())]
-    );
-    payload(json, |chunk| {
-        assert!(chunk.usage.is_none() && chunk.timings.is_none() && chunk.id.is_none())
-    });
+    assert_eq!(payload(json, pieces), [(PieceKind::Text, 0, "x".to_owned())]);
+    payload(json, |chunk| assert!(chunk.usage.is_none() && chunk.timings.is_none() && chunk.id.is_none()));
 }
 
 #[test]
@@ -390,102 +289,55 @@ fn llama_cpp_vllm_and_gpustack_tell_their_times() {
     assert_eq!(llama.prompt, Some(Duration::from_micros(6_500)));
     assert_eq!(llama.generation, Some(Duration::from_micros(55_500)));
     assert_eq!(llama.time_per_token, Some(Duration::from_micros(7_500)));
-    assert_eq!(
-        (
-            llama.prompt_tokens,
-            llama.cached_tokens,
-            llama.generated_tokens
-        ),
-        (Some(1), Some(27), Some(8))
-    );
-    assert_eq!(
-        (llama.draft_tokens, llama.accepted_draft_tokens),
-        (Some(5), Some(3))
-    );
+    assert_eq!((llama.prompt_tokens, llama.cached_tokens, llama.generated_tokens), (Some(1), Some(27), Some(8)));
+    assert_eq!((llama.draft_tokens, llama.accepted_draft_tokens), (Some(5), Some(3)));
 
     let vllm = timings(
         r#"{"choices":[],"metrics":{"time_to_first_token_ms":12.5,"generation_time_ms":80,"queue_time_ms":1,"mean_itl_ms":4}}"#,
     );
-    assert_eq!(
-        vllm.time_to_first_token,
-        Some(Duration::from_micros(12_500))
-    );
-    assert_eq!(
-        (vllm.queue, vllm.generation),
-        (
-            Some(Duration::from_millis(1)),
-            Some(Duration::from_millis(80))
-        )
-    );
+    assert_eq!(vllm.time_to_first_token, Some(Duration::from_micros(12_500)));
+    assert_eq!((vllm.queue, vllm.generation), (Some(Duration::from_millis(1)), Some(Duration::from_millis(80))));
     assert_eq!(vllm.time_per_token, Some(Duration::from_millis(4)));
 
     let gpustack = timings(
         r#"{"choices":[],"usage":{"completion_tokens":4,"time_to_first_token_ms":12.5,"time_per_output_token_ms":4}}"#,
     );
-    assert_eq!(
-        gpustack.time_to_first_token,
-        Some(Duration::from_micros(12_500))
-    );
+    assert_eq!(gpustack.time_to_first_token, Some(Duration::from_micros(12_500)));
     assert_eq!(gpustack.time_per_token, Some(Duration::from_millis(4)));
 
-    let negative = payload(
-        r#"{"timings":{"prompt_ms":-1,"predicted_ms":2}}"#,
-        |chunk| chunk.timings.unwrap(),
-    );
+    let negative = payload(r#"{"timings":{"prompt_ms":-1,"predicted_ms":2}}"#, |chunk| chunk.timings.unwrap());
     assert_eq!(negative.prompt, None, "a time before its start is no time");
     assert_ne!(negative, ServerTimings::default());
 }
 
 #[test]
 fn token_ids_tell_how_many_tokens_a_chunk_carries() {
-    let json = r#"{"choices":[{"index":0,"delta":{"content":"x"},"token_ids":[5,6]},{"index":1,"delta":{},"token_ids":[7]}]}"#;
+    let json =
+        r#"{"choices":[{"index":0,"delta":{"content":"x"},"token_ids":[5,6]},{"index":1,"delta":{},"token_ids":[7]}]}"#;
     assert_eq!(payload(json, |chunk| chunk.tokens), Some(3));
-    assert_eq!(
-        payload(
-            r#"{"choices":[{"delta":{"content":"x"},"token_ids":null}]}"#,
-            |chunk| chunk.tokens
-        ),
-        None
-    );
+    assert_eq!(payload(r#"{"choices":[{"delta":{"content":"x"},"token_ids":null}]}"#, |chunk| chunk.tokens), None);
 }
 
 #[test]
 fn id_model_tier_and_fingerprint_are_told_unless_empty() {
-    let json =
-        r#"{"id":"c-1","model":"gpt\u002d4o","service_tier":"default","system_fingerprint":"fp"}"#;
+    let json = r#"{"id":"c-1","model":"gpt\u002d4o","service_tier":"default","system_fingerprint":"fp"}"#;
     payload(json, |chunk| {
         assert!(chunk.id.unwrap() == "c-1" && chunk.model.unwrap() == "gpt-4o");
-        assert!(
-            chunk.service_tier.unwrap() == "default" && chunk.system_fingerprint.unwrap() == "fp"
-        );
+        assert!(chunk.service_tier.unwrap() == "default" && chunk.system_fingerprint.unwrap() == "fp");
     });
     let azure = r#"{"id":"","model":"","choices":[],"prompt_filter_results":[{"prompt_index":0}]}"#;
-    payload(azure, |chunk| {
-        assert!(chunk.id.is_none() && chunk.model.is_none() && chunk.service_tier.is_none())
-    });
+    payload(azure, |chunk| assert!(chunk.id.is_none() && chunk.model.is_none() && chunk.service_tier.is_none()));
 }
 
 #[test]
 fn an_error_is_named_by_code_then_type_then_status_then_number() {
-    let error = |json: &str| {
-        payload(&format!(r#"{{"error":{json}}}"#), failure)
-            .unwrap()
-            .0
-    };
+    let error = |json: &str| payload(&format!(r#"{{"error":{json}}}"#), failure).unwrap().0;
     assert_eq!(
-        error(
-            r#"{"code":"tool_use_failed","type":"invalid_request_error","status":"X","status_code":400}"#
-        ),
+        error(r#"{"code":"tool_use_failed","type":"invalid_request_error","status":"X","status_code":400}"#),
         "tool_use_failed"
     );
-    assert_eq!(
-        error(r#"{"code":400,"type":"BadRequestError","status":"X"}"#),
-        "BadRequestError"
-    );
-    assert_eq!(
-        error(r#"{"code":499,"status":"CANCELLED","message":"m"}"#),
-        "CANCELLED"
-    );
+    assert_eq!(error(r#"{"code":400,"type":"BadRequestError","status":"X"}"#), "BadRequestError");
+    assert_eq!(error(r#"{"code":499,"status":"CANCELLED","message":"m"}"#), "CANCELLED");
     assert_eq!(error(r#"{"code":502,"message":"m"}"#), "502");
     assert_eq!(error(r#"{"message":"m","http_status_code":422}"#), "422");
     assert_eq!(error(r#"{"code":null,"type":"","message":"m"}"#), "_OTHER");
@@ -494,14 +346,8 @@ fn an_error_is_named_by_code_then_type_then_status_then_number() {
 
 #[test]
 fn an_error_may_be_a_string() {
-    assert_eq!(
-        payload(r#"{"error":"out of memory"}"#, failure),
-        failed("_OTHER", "out of memory")
-    );
-    assert_eq!(
-        payload(r#"{"error":"too long","error_type":"validation"}"#, failure),
-        failed("validation", "too long")
-    );
+    assert_eq!(payload(r#"{"error":"out of memory"}"#, failure), failed("_OTHER", "out of memory"));
+    assert_eq!(payload(r#"{"error":"too long","error_type":"validation"}"#, failure), failed("validation", "too long"));
 }
 
 #[test]
@@ -514,22 +360,14 @@ fn a_null_false_or_empty_error_is_none() {
 #[test]
 fn the_older_flat_error_is_an_error() {
     let json = r#"{"object":"error","message":"too long","type":"BadRequestError","code":400}"#;
-    assert_eq!(
-        payload(json, failure),
-        failed("BadRequestError", "too long")
-    );
+    assert_eq!(payload(json, failure), failed("BadRequestError", "too long"));
 }
 
 #[test]
 fn an_event_named_error_is_an_error_with_and_without_an_error_key() {
-    for json in [
-        r#"{"error":{"code":"gone","message":"m"}}"#,
-        r#"{"code":"gone","message":"m"}"#,
-    ] {
+    for json in [r#"{"error":{"code":"gone","message":"m"}}"#, r#"{"code":"gone","message":"m"}"#] {
         let mut seen = Vec::new();
-        decode(format!("event: error\ndata: {json}\n\n"), |chunk| {
-            seen.push(failure(chunk))
-        });
+        decode(format!("event: error\ndata: {json}\n\n"), |chunk| seen.push(failure(chunk)));
         assert_eq!(seen, [failed("gone", "m")], "{json}");
     }
 }
@@ -549,10 +387,7 @@ fn an_error_may_stand_in_a_choice_or_in_groqs_own_part() {
     let choice = r#"{"choices":[{"index":0,"delta":{},"error":{"code":502,"message":"m"}}]}"#;
     assert_eq!(payload(choice, failure), failed("502", "m"));
     assert_eq!(
-        payload(
-            r#"{"choices":[],"x_groq":{"error":"over capacity"}}"#,
-            failure
-        ),
+        payload(r#"{"choices":[],"x_groq":{"error":"over capacity"}}"#, failure),
         failed("_OTHER", "over capacity")
     );
 }
@@ -560,33 +395,19 @@ fn an_error_may_stand_in_a_choice_or_in_groqs_own_part() {
 #[test]
 fn an_error_field_line_is_an_error_but_no_event() {
     let mut seen = Vec::new();
-    decode(
-        "data: {}\n\nerror: {\"detail\":\"d\",\"error\":{\"message\":\"m\"}}\n\n",
-        |chunk| seen.push((chunk.origin, failure(chunk))),
-    );
-    assert_eq!(
-        seen,
-        [
-            (Origin::Event, None),
-            (Origin::Field, failed("_OTHER", "m"))
-        ]
-    );
+    decode("data: {}\n\nerror: {\"detail\":\"d\",\"error\":{\"message\":\"m\"}}\n\n", |chunk| {
+        seen.push((chunk.origin, failure(chunk)))
+    });
+    assert_eq!(seen, [(Origin::Event, None), (Origin::Field, failed("_OTHER", "m"))]);
 }
 
 #[test]
 fn a_bare_json_line_is_read_but_no_event() {
     let mut seen = Vec::new();
-    let counts = decode(
-        "data: {}\n\n{\"error\":{\"code\":\"gone\",\"message\":\"m\"}}",
-        |chunk| seen.push((chunk.origin, failure(chunk), chunk.unterminated)),
-    );
-    assert_eq!(
-        seen,
-        [
-            (Origin::Event, None, false),
-            (Origin::Bare, failed("gone", "m"), false)
-        ]
-    );
+    let counts = decode("data: {}\n\n{\"error\":{\"code\":\"gone\",\"message\":\"m\"}}", |chunk| {
+        seen.push((chunk.origin, failure(chunk), chunk.unterminated))
+    });
+    assert_eq!(seen, [(Origin::Event, None, false), (Origin::Bare, failed("gone", "m"), false)]);
     assert_eq!(counts.unterminated, 0, "the object is whole");
 }
 
@@ -594,10 +415,7 @@ fn a_bare_json_line_is_read_but_no_event() {
 fn data_that_begins_with_done_is_the_marker() {
     assert_eq!(Dialect::OpenAiChat.sees(), Sees::Marker);
     for data in ["[DONE]", "[DONE] ", " [DONE]", "[DONE]x"] {
-        assert!(
-            payload(data, |chunk| chunk.terminal && chunk.outputs().count() == 0),
-            "{data:?}"
-        );
+        assert!(payload(data, |chunk| chunk.terminal && chunk.outputs().count() == 0), "{data:?}");
     }
     assert!(!payload("{}", |chunk| chunk.terminal));
 }
@@ -605,13 +423,8 @@ fn data_that_begins_with_done_is_the_marker() {
 #[test]
 fn a_marker_without_its_empty_line_is_seen_at_the_end() {
     let mut seen = Vec::new();
-    let counts = decode("data: [DONE]", |chunk| {
-        seen.push((chunk.terminal, chunk.unterminated))
-    });
-    assert_eq!(
-        (seen.as_slice(), counts.unterminated),
-        ([(true, true)].as_slice(), 1)
-    );
+    let counts = decode("data: [DONE]", |chunk| seen.push((chunk.terminal, chunk.unterminated)));
+    assert_eq!((seen.as_slice(), counts.unterminated), ([(true, true)].as_slice(), 1));
 }
 
 #[test]
@@ -621,26 +434,14 @@ fn empty_data_is_a_chunk() {
 
 #[test]
 fn what_does_not_parse_is_counted_and_neither_chunk_nor_error() {
-    for data in [
-        r#"{"choices":[{"delta":{"content":"x"}"#,
-        "hello",
-        "17",
-        "[1]",
-        r#""text""#,
-        r#"{"a":1} {"b":2}"#,
-    ] {
+    for data in [r#"{"choices":[{"delta":{"content":"x"}"#, "hello", "17", "[1]", r#""text""#, r#"{"a":1} {"b":2}"#] {
         let mut malformed = Vec::new();
         let mut decoder = Decoder::new(Dialect::OpenAiChat);
-        decoder.push(
-            format!("event: error\ndata: {data}\n\ndata: {{}}\n\n").as_bytes(),
-            |event| match event {
-                Event::Malformed(payload) => {
-                    malformed.push(String::from_utf8_lossy(payload).into_owned())
-                }
-                Event::Chunk(chunk) => assert!(chunk.failure.is_none()),
-                other => unreachable!("{other:?}"),
-            },
-        );
+        decoder.push(format!("event: error\ndata: {data}\n\ndata: {{}}\n\n").as_bytes(), |event| match event {
+            Event::Malformed(payload) => malformed.push(String::from_utf8_lossy(payload).into_owned()),
+            Event::Chunk(chunk) => assert!(chunk.failure.is_none()),
+            other => unreachable!("{other:?}"),
+        });
         assert_eq!(malformed, [data]);
         assert_eq!(decoder.counts().malformed, 1, "{data}");
     }
@@ -649,10 +450,8 @@ fn what_does_not_parse_is_counted_and_neither_chunk_nor_error() {
 #[test]
 fn an_invalid_byte_is_replaced_and_the_payload_read() {
     let mut seen = Vec::new();
-    let counts = decode(
-        b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb\"}}]}\n\n",
-        |chunk| seen.extend(pieces(chunk)),
-    );
+    let counts =
+        decode(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb\"}}]}\n\n", |chunk| seen.extend(pieces(chunk)));
     assert_eq!(seen, [(PieceKind::Text, 0, "a\u{FFFD}b".to_owned())]);
     assert_eq!(counts.malformed, 0);
 }
@@ -691,13 +490,10 @@ fn plain_text_is_borrowed_from_the_read() {
 fn comments_are_reported_and_counted_and_are_no_chunks() {
     let mut comments = 0;
     let mut decoder = Decoder::new(Dialect::OpenAiChat);
-    decoder.push(
-        b": OPENROUTER PROCESSING\n\n: keep-alive\n\n",
-        |event| match event {
-            Event::Comment(_) => comments += 1,
-            other => unreachable!("{other:?}"),
-        },
-    );
+    decoder.push(b": OPENROUTER PROCESSING\n\n: keep-alive\n\n", |event| match event {
+        Event::Comment(_) => comments += 1,
+        other => unreachable!("{other:?}"),
+    });
     assert_eq!((comments, decoder.counts().comments), (2, 2));
 }
 
@@ -705,13 +501,8 @@ fn comments_are_reported_and_counted_and_are_no_chunks() {
 fn an_oversized_event_is_dropped_and_counted_and_the_next_is_read() {
     let mut seen = Vec::new();
     let mut decoder = Decoder::new(Dialect::OpenAiChat).limit(64);
-    let long = format!(
-        "data: {{\"x\":\"{}\"}}\n\ndata: [DONE]\n\n",
-        "y".repeat(100)
-    );
-    decoder.push(long.as_bytes(), |event| {
-        seen.push(matches!(event, Event::Chunk(chunk) if chunk.terminal))
-    });
+    let long = format!("data: {{\"x\":\"{}\"}}\n\ndata: [DONE]\n\n", "y".repeat(100));
+    decoder.push(long.as_bytes(), |event| seen.push(matches!(event, Event::Chunk(chunk) if chunk.terminal)));
     assert_eq!(seen, [false, true]);
     assert_eq!(decoder.counts().oversized, 1);
 }
@@ -719,8 +510,5 @@ fn an_oversized_event_is_dropped_and_counted_and_the_next_is_read() {
 #[test]
 fn what_nobody_measures_is_skipped() {
     let json = r#"{"created":1,"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"x"},"logprobs":{"content":[{"token":"x","logprob":-0.1,"bytes":[120],"top_logprobs":[]}]}}],"obfuscation":"abc","citations":["u"],"p":"xx"}"#;
-    assert_eq!(
-        payload(json, pieces),
-        [(PieceKind::Text, 0, "x".to_owned())]
-    );
+    assert_eq!(payload(json, pieces), [(PieceKind::Text, 0, "x".to_owned())]);
 }

@@ -80,14 +80,8 @@ fn payload() -> impl Strategy<Value = String> {
         r#"{"error":"e","choices":[{"delta":"#,
         r#"{"choices":[{"token_ids":[1],"delta":"#,
     ]);
-    let deltas = prop::sample::select(vec![
-        r#"{"content":"x"}"#,
-        r#"{"reasoning":"r","content":"y"}"#,
-        "{}",
-        "null",
-        "7",
-        "{",
-    ]);
+    let deltas =
+        prop::sample::select(vec![r#"{"content":"x"}"#, r#"{"reasoning":"r","content":"y"}"#, "{}", "null", "7", "{"]);
     let tails = prop::sample::select(vec![
         r#","finish_reason":null}],"usage":null}"#,
         r#","finish_reason":"length","index":1}],"usage":{"completion_tokens":3}}"#,
@@ -138,10 +132,7 @@ fn json_object() -> impl Strategy<Value = serde_json::Value> {
     let fields = move |value| prop::collection::btree_map(name.clone(), value, 0..5);
     let object = fields.clone();
     let value = leaf.prop_recursive(5, 40, 5, move |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Into::into),
-            object(inner.boxed()).prop_map(as_object)
-        ]
+        prop_oneof![vec(inner.clone(), 0..4).prop_map(Into::into), object(inner.boxed()).prop_map(as_object)]
     });
     fields(value.boxed()).prop_map(as_object)
 }

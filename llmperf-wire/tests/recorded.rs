@@ -13,10 +13,7 @@ fn recordings() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "the recorded streams are missing: CI must not pass without them"
-    );
+    assert!(std::env::var_os("CI").is_none(), "the recorded streams are missing: CI must not pass without them");
     eprintln!("left out: the recorded streams are not at hand");
     None
 }
@@ -43,39 +40,25 @@ impl Tally {
         self.events += u64::from(chunk.origin == Origin::Event);
         self.output += u64::from(chunk.outputs().next().is_some());
         self.text += u64::from(chunk.outputs().any(|piece| piece.kind == PieceKind::Text));
-        self.reasoning += u64::from(
-            chunk
-                .outputs()
-                .any(|piece| piece.kind == PieceKind::Reasoning),
-        );
+        self.reasoning += u64::from(chunk.outputs().any(|piece| piece.kind == PieceKind::Reasoning));
         for piece in chunk.outputs() {
             assert!(!piece.text.is_empty() && !piece.text.decode().is_empty());
             assert_eq!(piece.text.len(), piece.text.decode().len());
             self.finishes.entry(piece.choice).or_default();
         }
-        if let Some(Usage {
-            input,
-            output,
-            reasoning,
-            ..
-        }) = chunk.usage
-        {
+        if let Some(Usage { input, output, reasoning, .. }) = chunk.usage {
             self.input_tokens = input.or(self.input_tokens);
             self.output_tokens = output.or(self.output_tokens);
             self.reasoning_tokens = reasoning.or(self.reasoning_tokens);
         }
         for finish in chunk.finishes() {
-            self.finishes
-                .entry(finish.choice)
-                .or_default()
-                .get_or_insert_with(|| finish.reason.to_string());
+            self.finishes.entry(finish.choice).or_default().get_or_insert_with(|| finish.reason.to_string());
         }
         if let Some(model) = chunk.model {
             self.model = Some(model.to_string());
         }
         if let Some(failure) = &chunk.failure {
-            self.error
-                .get_or_insert_with(|| failure.error_type().into_owned());
+            self.error.get_or_insert_with(|| failure.error_type().into_owned());
         }
         self.terminal |= chunk.terminal;
     }
@@ -104,12 +87,9 @@ fn tally<'r>(reads: impl IntoIterator<Item = &'r [u8]>) -> Tally {
 /// The index's own words for what a tally found.
 fn assert_matches(entry: &Value, tally: &Tally) {
     let file = entry["file"].as_str().unwrap();
-    for (name, counted) in [
-        ("events", tally.events),
-        ("output", tally.output),
-        ("text", tally.text),
-        ("reasoning", tally.reasoning),
-    ] {
+    for (name, counted) in
+        [("events", tally.events), ("output", tally.output), ("text", tally.text), ("reasoning", tally.reasoning)]
+    {
         assert_eq!(entry[name].as_u64(), Some(counted), "{file}: {name}");
     }
     for (name, reported) in [
@@ -119,23 +99,10 @@ fn assert_matches(entry: &Value, tally: &Tally) {
     ] {
         assert_eq!(entry[name].as_u64(), reported, "{file}: {name}");
     }
-    assert_eq!(
-        entry["model"].as_str(),
-        tally.model.as_deref(),
-        "{file}: model"
-    );
-    assert_eq!(
-        entry["marker"].as_str().unwrap().starts_with("yes"),
-        tally.terminal,
-        "{file}: marker"
-    );
+    assert_eq!(entry["model"].as_str(), tally.model.as_deref(), "{file}: model");
+    assert_eq!(entry["marker"].as_str().unwrap().starts_with("yes"), tally.terminal, "{file}: marker");
 
-    let reasons: Vec<&str> = tally
-        .finishes
-        .values()
-        .flatten()
-        .map(String::as_str)
-        .collect();
+    let reasons: Vec<&str> = tally.finishes.values().flatten().map(String::as_str).collect();
     let finish_reason = match reasons.as_slice() {
         [] => "-".to_owned(),
         [one] => (*one).to_owned(),
@@ -146,23 +113,15 @@ fn assert_matches(entry: &Value, tally: &Tally) {
             .collect::<Vec<_>>()
             .join(", "),
     };
-    assert_eq!(
-        entry["finish_reason"].as_str(),
-        Some(finish_reason.as_str()),
-        "{file}: finish reason"
-    );
+    assert_eq!(entry["finish_reason"].as_str(), Some(finish_reason.as_str()), "{file}: finish reason");
 
     let outcome = entry["outcome"].as_str().unwrap();
     match tally.outcome() {
         // The index adds the provider's word, or says that there is none that could be a type.
         "error" => {
             assert!(outcome.starts_with("error ("), "{file}: {tally:?}");
-            let named =
-                outcome.starts_with(&format!("error ({})", tally.error.as_deref().unwrap()));
-            assert!(
-                named || tally.error.as_deref() == Some("_OTHER"),
-                "{file}: {tally:?}"
-            );
+            let named = outcome.starts_with(&format!("error ({})", tally.error.as_deref().unwrap()));
+            assert!(named || tally.error.as_deref() == Some("_OTHER"), "{file}: {tally:?}");
         }
         other => assert_eq!(outcome, other, "{file}: outcome"),
     }
@@ -171,30 +130,16 @@ fn assert_matches(entry: &Value, tally: &Tally) {
 #[test]
 fn every_recording_of_the_dialect_gives_what_its_index_says_however_it_is_cut() {
     let Some(folder) = recordings() else { return };
-    let index: Vec<Value> =
-        serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
+    let index: Vec<Value> = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
     let mut files = 0;
-    for entry in index
-        .iter()
-        .filter(|entry| entry["format"] == "Chat Completions SSE")
-    {
+    for entry in index.iter().filter(|entry| entry["format"] == "Chat Completions SSE") {
         let stream = std::fs::read(folder.join(entry["file"].as_str().unwrap())).unwrap();
         let whole = tally([stream.as_slice()]);
         assert_matches(entry, &whole);
-        assert_eq!(
-            tally(stream.chunks(1)),
-            whole,
-            "{}: byte by byte",
-            entry["file"]
-        );
+        assert_eq!(tally(stream.chunks(1)), whole, "{}: byte by byte", entry["file"]);
         for cut in 1..stream.len() {
             let (head, tail) = stream.split_at(cut);
-            assert_eq!(
-                tally([head, tail]),
-                whole,
-                "{}: cut at {cut}",
-                entry["file"]
-            );
+            assert_eq!(tally([head, tail]), whole, "{}: cut at {cut}", entry["file"]);
         }
         files += 1;
     }

@@ -8,11 +8,7 @@ fn render(frame: Frame<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\n', "⏎");
     let tail = |unterminated| if unterminated { " (unterminated)" } else { "" };
     match frame {
-        Frame::Event {
-            name,
-            data,
-            unterminated,
-        } => format!("[{}] {}{}", text(name), text(data), tail(unterminated)),
+        Frame::Event { name, data, unterminated } => format!("[{}] {}{}", text(name), text(data), tail(unterminated)),
         Frame::Comment(comment) => format!(": {}", text(comment)),
         Frame::Field { name, value } => format!("{name}= {}", text(value)),
         Frame::Bare { data, unterminated } => format!("bare {}{}", text(data), tail(unterminated)),
@@ -36,18 +32,10 @@ fn assert_frames_with(make: impl Fn() -> Sse + Copy, stream: &[u8], expected: &[
     let shown = String::from_utf8_lossy(stream);
     assert_eq!(parse_with(make, &[stream]), expected, "whole: {shown:?}");
     let bytes: Vec<&[u8]> = stream.chunks(1).collect();
-    assert_eq!(
-        parse_with(make, &bytes),
-        expected,
-        "byte by byte: {shown:?}"
-    );
+    assert_eq!(parse_with(make, &bytes), expected, "byte by byte: {shown:?}");
     for cut in 0..=stream.len() {
         let (head, tail) = stream.split_at(cut);
-        assert_eq!(
-            parse_with(make, &[head, tail]),
-            expected,
-            "cut at {cut}: {shown:?}"
-        );
+        assert_eq!(parse_with(make, &[head, tail]), expected, "cut at {cut}: {shown:?}");
     }
 }
 
@@ -64,10 +52,7 @@ fn lines_end_at_lf_cr_and_crlf_mixed_freely() {
     let expected = &["[] a⏎b", "[] c", "[] d"];
     assert_frames(b"data: a\ndata: b\n\ndata: c\n\ndata: d\n\n", expected);
     assert_frames(b"data: a\rdata: b\r\rdata: c\r\rdata: d\r\r", expected);
-    assert_frames(
-        b"data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\ndata: d\r\n\r\n",
-        expected,
-    );
+    assert_frames(b"data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\ndata: d\r\n\r\n", expected);
     assert_frames(b"data: a\rdata: b\n\r\ndata: c\r\n\rdata: d\n\r", expected);
 }
 
@@ -96,28 +81,19 @@ fn unicode_line_ends_and_other_controls_are_no_line_ends() {
 fn one_byte_order_mark_is_skipped_at_the_very_beginning_only() {
     assert_frames(b"\xEF\xBB\xBFdata: a\n\n", &["[] a"]);
     assert_frames(b"\xEF\xBB\xBF\xEF\xBB\xBFdata: a\n\ndata: b\n\n", &["[] b"]);
-    assert_frames(
-        b"data: a\n\n\xEF\xBB\xBFdata: b\n\ndata: c\n\n",
-        &["[] a", "[] c"],
-    );
+    assert_frames(b"data: a\n\n\xEF\xBB\xBFdata: b\n\ndata: c\n\n", &["[] a", "[] c"]);
     assert_frames(b"\xEF\xBB\xBF\ndata: a\n\n", &["[] a"]);
     assert_frames(b"\xEF\xBBdata: a\n\ndata: b\n\n", &["[] b"]);
 }
 
 #[test]
 fn exactly_one_blank_after_the_colon_is_removed() {
-    assert_frames(
-        b"data:a\ndata: b\ndata:  c\ndata:\td\ndata: e \n\n",
-        &["[] a⏎b⏎ c⏎\td⏎e "],
-    );
+    assert_frames(b"data:a\ndata: b\ndata:  c\ndata:\td\ndata: e \n\n", &["[] a⏎b⏎ c⏎\td⏎e "]);
 }
 
 #[test]
 fn a_field_without_a_colon_has_an_empty_value() {
-    assert_frames(
-        b"data\n\ndata\ndata\n\ndata:test\n\n",
-        &["[] ", "[] ⏎", "[] test"],
-    );
+    assert_frames(b"data\n\ndata\ndata\n\ndata:test\n\n", &["[] ", "[] ⏎", "[] test"]);
     assert_frames(b"event: x\nevent\ndata: a\n\n", &["[] a"]);
 }
 
@@ -130,28 +106,19 @@ fn empty_data_is_an_event_and_no_data_is_none() {
 
 #[test]
 fn the_event_name_is_that_of_its_last_event_field_and_lasts_for_one_event() {
-    assert_frames(
-        b"event: a\nevent: b\ndata: x\n\ndata: y\n\n",
-        &["[b] x", "[] y"],
-    );
+    assert_frames(b"event: a\nevent: b\ndata: x\n\ndata: y\n\n", &["[b] x", "[] y"]);
     assert_frames(b"event: a\n\ndata: y\n\n", &["[] y"]);
     assert_frames(b"data: x\nevent: late\n\n", &["[late] x"]);
 }
 
 #[test]
 fn field_names_are_exact() {
-    assert_frames(
-        b"Data: a\ndata : b\n data: c\ndatax: d\ndata\0: e\ndata: f\n\n",
-        &["[] f"],
-    );
+    assert_frames(b"Data: a\ndata : b\n data: c\ndatax: d\ndata\0: e\ndata: f\n\n", &["[] f"]);
 }
 
 #[test]
 fn id_retry_and_unknown_fields_change_nothing() {
-    assert_frames(
-        b"id: 1\nretry: 10\nfoo: bar\nbaz\ndata: a\nid: 2\0\n\n",
-        &["[] a"],
-    );
+    assert_frames(b"id: 1\nretry: 10\nfoo: bar\nbaz\ndata: a\nid: 2\0\n\n", &["[] a"]);
 }
 
 #[test]
@@ -167,10 +134,7 @@ fn an_unterminated_last_event_is_flushed_and_flagged() {
     assert_frames(b"data: a\n\ndata: b\n", &["[] a", "[] b (unterminated)"]);
     assert_frames(b"data: a\n\ndata: b", &["[] a", "[] b (unterminated)"]);
     assert_frames(b"data: a\r", &["[] a (unterminated)"]);
-    assert_frames(
-        b"event: error\ndata: a\r\ndata: b",
-        &["[error] a⏎b (unterminated)"],
-    );
+    assert_frames(b"event: error\ndata: a\r\ndata: b", &["[error] a⏎b (unterminated)"]);
     assert_frames(b"data: a\n\nda", &["[] a"]);
     assert_frames(b"event: x", &[]);
 }
@@ -212,61 +176,33 @@ fn a_bare_object_may_take_several_lines() {
     assert_frames_with(
         asking,
         b"data: a\n\n{\n  \"error\": {\n    \"code\": 499\n  }\n}\ndata: b\n\n",
-        &[
-            "[] a",
-            "bare {⏎  \"error\": {⏎    \"code\": 499⏎  }⏎}",
-            "[] b",
-        ],
+        &["[] a", "bare {⏎  \"error\": {⏎    \"code\": 499⏎  }⏎}", "[] b"],
     );
 }
 
 #[test]
 fn an_event_without_its_empty_line_is_not_lost_before_a_bare_object() {
-    assert_frames_with(
-        asking,
-        b"data: a\n{\"error\":1}\n",
-        &["[] a", "bare {\"error\":1}"],
-    );
+    assert_frames_with(asking, b"data: a\n{\"error\":1}\n", &["[] a", "bare {\"error\":1}"]);
 }
 
 #[test]
 fn a_bare_object_without_its_end_is_closed_by_the_next_event_or_the_end_of_the_stream() {
-    assert_frames_with(
-        asking,
-        b"{\n\"a\":1\ndata: b\n\n",
-        &["bare {⏎\"a\":1", "[] b"],
-    );
-    assert_frames_with(
-        asking,
-        b"{\n\"a\":1\nevent: e\ndata: b\n\n",
-        &["bare {⏎\"a\":1", "[e] b"],
-    );
+    assert_frames_with(asking, b"{\n\"a\":1\ndata: b\n\n", &["bare {⏎\"a\":1", "[] b"]);
+    assert_frames_with(asking, b"{\n\"a\":1\nevent: e\ndata: b\n\n", &["bare {⏎\"a\":1", "[e] b"]);
     assert_frames_with(asking, b"{\"a\"", &["bare {\"a\" (unterminated)"]);
 }
 
 #[test]
 fn an_event_above_the_limit_is_dropped_and_the_next_one_is_whole() {
     let small = || Sse::new().limit(16);
-    assert_frames_with(
-        small,
-        b"data: 0123456789abcdef\n\ndata: b\n\n",
-        &["oversized", "[] b"],
-    );
-    assert_frames_with(
-        small,
-        b"data: 01234\ndata: 56789\ndata: x\n\ndata: b\n\n",
-        &["oversized", "[] b"],
-    );
+    assert_frames_with(small, b"data: 0123456789abcdef\n\ndata: b\n\n", &["oversized", "[] b"]);
+    assert_frames_with(small, b"data: 01234\ndata: 56789\ndata: x\n\ndata: b\n\n", &["oversized", "[] b"]);
     assert_frames_with(
         small,
         b"data: a\n\n: 0123456789abcdef\ndata: gone\n\ndata: b\n\n",
         &["[] a", "oversized", "[] b"],
     );
-    assert_frames_with(
-        small,
-        b"event: 0123456789abcdef\r\ndata: gone\r\n\r\ndata: b\r\n\r\n",
-        &["oversized", "[] b"],
-    );
+    assert_frames_with(small, b"event: 0123456789abcdef\r\ndata: gone\r\n\r\ndata: b\r\n\r\n", &["oversized", "[] b"]);
     assert_frames_with(small, b"data: 0123456789abcdef", &["oversized"]);
 }
 
@@ -281,11 +217,7 @@ fn an_event_of_exactly_the_limit_passes() {
 fn a_parser_is_ready_for_another_stream_after_the_end_of_one() {
     let mut seen = Vec::new();
     let mut sse = Sse::new().limit(16);
-    for stream in [
-        b"data: 0123456789abcdef".as_slice(),
-        b"\xEF\xBB\xBFdata: a\r",
-        b"\n\ndata: b\n\n",
-    ] {
+    for stream in [b"data: 0123456789abcdef".as_slice(), b"\xEF\xBB\xBFdata: a\r", b"\n\ndata: b\n\n"] {
         sse.push(stream, |frame| seen.push(render(frame)));
         sse.finish(|frame| seen.push(render(frame)));
     }

@@ -80,10 +80,6 @@ fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Pars
 
 fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
     if let Some(text) = text {
-        chunk.pieces.push(Piece {
-            kind,
-            choice: 0,
-            text,
-        });
+        chunk.pieces.push(Piece { kind, choice: 0, text });
     }
 }

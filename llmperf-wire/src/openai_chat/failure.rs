@@ -10,10 +10,7 @@ pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()>
             json.skip()?;
             None
         }
-        Some(b'"') => json.text()?.map(|message| Failure {
-            message: Some(message),
-            ..Failure::default()
-        }),
+        Some(b'"') => json.text()?.map(|message| Failure { message: Some(message), ..Failure::default() }),
         _ => Some(report(json)?),
     };
     chunk.failure = chunk.failure.or(failure);
@@ -48,11 +45,7 @@ fn report<'a>(json: &mut Json<'a>) -> Parsed<Failure<'a>> {
     Ok(failure)
 }
 
-fn word_or_number<'a>(
-    json: &mut Json<'a>,
-    word: &mut Option<crate::Text<'a>>,
-    number: &mut Option<u64>,
-) -> Parsed<()> {
+fn word_or_number<'a>(json: &mut Json<'a>, word: &mut Option<crate::Text<'a>>, number: &mut Option<u64>) -> Parsed<()> {
     if json.peek() == Some(b'"') {
         *word = json.text()?;
     } else {

@@ -28,30 +28,19 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn read_usage(&mut self, json: &mut Json<'_>) -> Parsed<()> {
         self.found |= json.peek() == Some(b'{');
-        let Self {
-            tokens,
-            total,
-            timings,
-            ..
-        } = self;
+        let Self { tokens, total, timings, .. } = self;
         json.object(|json, name| {
             match name {
                 b"prompt_tokens" => tokens.input = json.count()?,
                 b"completion_tokens" => tokens.output = json.count()?,
                 b"total_tokens" => *total = json.count()?,
                 b"reasoning_tokens" => tokens.reasoning = json.count()?.or(tokens.reasoning),
-                b"prompt_cache_hit_tokens" => {
-                    tokens.cache_read = json.count()?.or(tokens.cache_read)
-                }
-                b"cache_creation_input_tokens" => {
-                    tokens.cache_write = json.count()?.or(tokens.cache_write)
-                }
+                b"prompt_cache_hit_tokens" => tokens.cache_read = json.count()?.or(tokens.cache_read),
+                b"cache_creation_input_tokens" => tokens.cache_write = json.count()?.or(tokens.cache_write),
                 b"prompt_tokens_details" => json.object(|json, name| {
                     match name {
                         b"cached_tokens" => tokens.cache_read = json.count()?.or(tokens.cache_read),
-                        b"cache_write_tokens" => {
-                            tokens.cache_write = json.count()?.or(tokens.cache_write)
-                        }
+                        b"cache_write_tokens" => tokens.cache_write = json.count()?.or(tokens.cache_write),
                         b"audio_tokens" => tokens.audio_input = json.count()?,
                         _ => json.skip()?,
                     }
@@ -59,9 +48,7 @@ impl Report {
                 })?,
                 b"completion_tokens_details" => json.object(|json, name| {
                     match name {
-                        b"reasoning_tokens" => {
-                            tokens.reasoning = json.count()?.or(tokens.reasoning)
-                        }
+                        b"reasoning_tokens" => tokens.reasoning = json.count()?.or(tokens.reasoning),
                         b"audio_tokens" => tokens.audio_output = json.count()?,
                         _ => json.skip()?,
                     }
@@ -131,12 +118,7 @@ impl Report {
 
     /// True if the total counts the reasoning on top of the completion.
     fn reasoning_stands_outside(&self) -> bool {
-        let Usage {
-            input,
-            output,
-            reasoning,
-            ..
-        } = self.tokens;
+        let Usage { input, output, reasoning, .. } = self.tokens;
         self.total.is_some() && self.total == sum(sum(input, output), reasoning)
     }
 }

@@ -1,0 +1,208 @@
+//! `measure_wire`: the bytes pass through untouched, what they say is measured. The only file that knows core.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use futures_core::Stream;
+use llmperf_core::{self as core, Classify, Measured, Output, Read, Reader, Recorder, semconv as name};
+
+use crate::event::{Chunk, Event, Finish, Origin, Piece, PieceKind, ServerTimings, Usage};
+use crate::{Counts, Decoder, Dialect, Sees};
+
+/// Measures byte streams of a known dialect. Import it to have the method on every such stream.
+pub trait MeasureWire: Stream + Sized + sealed::Sealed {
+    /// Decodes the bytes on the side and measures what they say; every item passes through as it is.
+    ///
+    /// An `Err` item is recorded as an interruption if its source chain holds an I/O error of the transport.
+    ///
+    /// ```
+    /// use futures::{StreamExt as _, stream};
+    /// use llmperf_core::Outcome;
+    /// use llmperf_wire::{Dialect, MeasureWire as _};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let reads = [
+    ///     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n",
+    ///     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+    /// ];
+    /// let body = stream::iter(reads.map(Ok::<_, std::io::Error>));
+    /// let mut body = body.measure_wire(llmperf_core::chat("openai", "gpt-4o-mini"), Dialect::OpenAiChat);
+    /// while let Some(bytes) = body.next().await { /* untouched */ }
+    /// assert_eq!(body.timing().outcome, Some(Outcome::Complete));
+    /// # }
+    /// ```
+    fn measure_wire<B, E, By>(self, call: impl Into<Recorder>, dialect: Dialect) -> Measured<Self, Wire<By>>
+    where
+        Self: Stream<Item = Result<B, E>>,
+        B: AsRef<[u8]>,
+        E: Classify<By>,
+    {
+        let measured = Measured::new(self, call, Wire::new(dialect));
+        match dialect.sees() {
+            Sees::Marker => measured,
+            Sees::Finish => measured.sees(core::Sees::Finish),
+        }
+    }
+}
+
+impl<S: Stream> MeasureWire for S {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<S: futures_core::Stream> Sealed for S {}
+}
+
+/// Reads the bytes of a dialect.
+pub struct Wire<By> {
+    decoder: Decoder,
+    /// What has been told of the decoder's counts.
+    told: Counts,
+    by: PhantomData<fn() -> By>,
+}
+
+impl<By> Wire<By> {
+    fn new(dialect: Dialect) -> Self {
+        Self { decoder: Decoder::new(dialect), told: Counts::default(), by: PhantomData }
+    }
+
+    fn tell_oddities(&mut self, read: &mut Read<'_>) {
+        let counts = self.decoder.counts();
+        if counts != self.told {
+            read.oddity(core::Oddity::MalformedPayload, counts.malformed - self.told.malformed);
+            read.oddity(core::Oddity::DecoderBlind, counts.oversized - self.told.oversized);
+            self.told = counts;
+        }
+    }
+}
+
+impl<B: AsRef<[u8]>, E: Classify<By>, By> Reader<Result<B, E>> for Wire<By> {
+    const SEES: core::Sees = core::Sees::Marker;
+
+    fn read(&mut self, item: &Result<B, E>, read: &mut Read<'_>) {
+        match item {
+            Ok(bytes) => {
+                self.decoder.push(bytes.as_ref(), |event| tell(event, read));
+                self.tell_oddities(read);
+            }
+            Err(error) => read.event(Output::failure(error.failure())),
+        }
+    }
+
+    fn end(&mut self, read: &mut Read<'_>) {
+        self.decoder.finish(|event| tell(event, read));
+        self.tell_oddities(read);
+    }
+}
+
+impl<By> fmt::Debug for Wire<By> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").field("decoder", &self.decoder).finish_non_exhaustive()
+    }
+}
+
+/// Tells core what an event says. A comment, a malformed payload and what was dropped are no events.
+#[inline]
+fn tell(event: Event<'_>, read: &mut Read<'_>) {
+    if let Event::Chunk(chunk) = event
+        && !read.is_over()
+    {
+        tell_chunk(chunk, read);
+    }
+}
+
+fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
+    if let Some(timings) = &chunk.timings {
+        tell_timings(timings, read);
+    }
+    for (key, value) in [(name::SERVICE_TIER, chunk.service_tier), (name::SYSTEM_FINGERPRINT, chunk.system_fingerprint)]
+    {
+        if let Some(value) = value {
+            read.attribute(key, value.decode().into_owned());
+        }
+    }
+    let (model, id) = (chunk.model.map(|model| model.decode()), chunk.id.map(|id| id.decode()));
+    let base = Output::none().model(model.as_deref()).id(id.as_deref()).and_usage(chunk.usage.map(usage));
+    // What stands between the events (an `error:` line, a bare object) may decide the outcome; a chunk it is not.
+    if chunk.origin != Origin::Event {
+        read.also(base);
+        return tell_ending(chunk, read);
+    }
+    let mut unsaid = Some(base.tokens(chunk.tokens));
+    for piece in chunk.outputs() {
+        let words = read.wants_text().then(|| piece.text.decode());
+        match unsaid.take() {
+            Some(first) => read.event(with_piece(first, piece, words.as_deref())),
+            None => read.also(with_piece(Output::none(), piece, words.as_deref())),
+        }
+    }
+    if let Some(without_output) = unsaid {
+        read.event(without_output);
+    }
+    tell_ending(chunk, read);
+}
+
+/// Finish reasons, failure, marker: after output and usage of the same event.
+fn tell_ending(chunk: &Chunk<'_>, read: &mut Read<'_>) {
+    for Finish { choice, reason, .. } in chunk.finishes() {
+        read.also(Output::finish(&reason.decode()).choice(*choice));
+    }
+    if let Some(failure) = &chunk.failure {
+        let (error_type, message) = (failure.error_type(), failure.message.map(|message| message.decode()));
+        let failure = core::Failure::new(&error_type);
+        read.also(Output::failure(message.as_deref().map_or(failure, |message| failure.message(message))));
+    }
+    if chunk.terminal {
+        read.also(Output::done());
+    }
+}
+
+fn with_piece<'a>(output: Output<'a>, piece: &Piece<'_>, words: Option<&'a str>) -> Output<'a> {
+    let kind = match piece.kind {
+        PieceKind::Text => core::Kind::Text,
+        PieceKind::Reasoning => core::Kind::Reasoning,
+        PieceKind::ReasoningSummary => core::Kind::ReasoningSummary,
+        PieceKind::Refusal => core::Kind::Refusal,
+        PieceKind::Tool => core::Kind::Tool,
+        PieceKind::Media => core::Kind::Media,
+    };
+    match words {
+        Some(words) => output.and(kind, words),
+        None => output.and_sized(kind, piece.text.len()),
+    }
+    .choice(piece.choice)
+}
+
+fn usage(wire: Usage) -> core::Usage {
+    core::Usage::new()
+        .input(wire.input)
+        .output(wire.output)
+        .cache_read(wire.cache_read)
+        .cache_write(wire.cache_write)
+        .reasoning(wire.reasoning)
+        .billed_input(wire.billed_input)
+        .billed_output(wire.billed_output)
+        .audio_input(wire.audio_input)
+        .audio_output(wire.audio_output)
+}
+
+fn tell_timings(timings: &ServerTimings, read: &mut Read<'_>) {
+    let times = [
+        (name::SERVER_QUEUE, timings.queue),
+        (name::SERVER_PROMPT, timings.prompt),
+        (name::SERVER_GENERATION, timings.generation),
+        (name::SERVER_TOTAL, timings.total),
+        (name::SERVER_TTFT, timings.time_to_first_token),
+        (name::SERVER_TPOT, timings.time_per_token),
+    ];
+    for (key, time) in times {
+        if let Some(time) = time {
+            read.attribute(key, time.as_secs_f64());
+        }
+    }
+    let counts = [(name::SERVER_DRAFTED, timings.draft_tokens), (name::SERVER_ACCEPTED, timings.accepted_draft_tokens)];
+    for (key, count) in counts {
+        if let Some(count) = count.and_then(|count| i64::try_from(count).ok()) {
+            read.attribute(key, count);
+        }
+    }
+}
