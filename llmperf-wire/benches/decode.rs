@@ -173,7 +173,9 @@ fn main() {
         let mut group = criterion.benchmark_group(*name);
         group.throughput(Throughput::Elements(frames.len() as u64));
         group.bench_function("llmperf-wire", |b| b.iter(|| ours(black_box(reads))));
-        group.bench_function("eventsource-stream", |b| b.iter(|| theirs(black_box(reads))));
+        group.bench_function("eventsource-stream", |b| {
+            b.iter(|| theirs(black_box(reads)));
+        });
         group.finish();
     }
     criterion.final_summary();

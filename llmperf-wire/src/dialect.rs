@@ -57,7 +57,7 @@ pub struct Counts {
     pub malformed: u64,
     /// Events that passed the limit and were dropped.
     pub oversized: u64,
-    /// Events that the end of the stream left unterminated and that were delivered all the same.
+    /// Events that the end of the stream left unterminated and that were read all the same.
     pub unterminated: u64,
 }
 

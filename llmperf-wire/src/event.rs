@@ -14,7 +14,7 @@ pub enum Event<'a> {
     Chunk(&'a Chunk<'a>),
     /// A comment: the connection is alive, the model has said nothing. Not an event of the provider.
     Comment(&'a [u8]),
-    /// A payload that does not parse: neither a chunk nor an error.
+    /// A payload that does not parse: neither a chunk nor an error. It may hold a part of the answer.
     Malformed(&'a [u8]),
     /// An event that passed the decoder's limit and was dropped.
     Oversized,

@@ -169,7 +169,9 @@ impl<'a> Payload<'_, 'a> {
 
     fn read_choice_field(&mut self, json: &mut Json<'a>, name: &[u8], choice: &mut Choice<'a>) -> Parsed<()> {
         match name {
-            b"index" => choice.index = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0),
+            b"index" => {
+                choice.index = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
+            }
             b"delta" => {
                 if choice.reason.is_none() && self.is_plain() {
                     self.first_delta.get_or_insert((json.remaining(), choice.index));

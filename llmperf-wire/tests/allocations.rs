@@ -65,6 +65,20 @@ fn reasoning_tool_calls_usage_and_finish_allocate_nothing() {
 }
 
 #[test]
+fn a_decoder_is_small() {
+    assert!(size_of::<Decoder>() <= 192, "{} bytes in place", size_of::<Decoder>());
+    let allocations = measure(|| {
+        let mut decoder = Decoder::new(Dialect::OpenAiChat);
+        for read in DELTA.as_bytes().chunks(100) {
+            output_bytes(&mut decoder, &[read]);
+        }
+        // Lives to the end: what counts is what it keeps.
+        std::mem::forget(decoder);
+    });
+    assert!(allocations.bytes_current <= 1 << 10, "{} bytes on the heap", allocations.bytes_current);
+}
+
+#[test]
 fn memory_stays_bounded_by_the_limit_whatever_comes_in() {
     const LIMIT: usize = 4 << 10;
     let endless_line = [b'x'; 1 << 10];

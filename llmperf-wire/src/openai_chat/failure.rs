@@ -2,6 +2,7 @@
 
 use crate::event::{Chunk, Failure};
 use crate::json::{Json, Parsed};
+use crate::text::Text;
 
 /// Reads the value of an `error`: an object or a message. Null, false and the empty string are none.
 pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
@@ -17,12 +18,21 @@ pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()>
     Ok(())
 }
 
-/// Completes the failure by what stands beside it: a type beside a message (text generation servers write
-/// `{"error":"…","error_type":"…"}`), or, in a payload that is the error itself, all of it.
+/// Completes the failure by what stands around it: all of it, in a payload that is the error itself, or the type beside
+/// a message (text generation servers write `{"error":"…","error_type":"…"}`).
 pub(super) fn complete<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
-    let around = report(&mut Json::new(data))?;
-    let failure = chunk.failure.get_or_insert(around);
-    failure.kind = failure.kind.or(around.kind);
+    let mut json = Json::new(data);
+    match &mut chunk.failure {
+        None => chunk.failure = Some(report(&mut json)?),
+        Some(failure) if failure.kind.is_none() => json.object(|json, name| match name {
+            b"error_type" => {
+                failure.kind = json.text()?;
+                Ok(())
+            }
+            _ => json.skip(),
+        })?,
+        Some(_) => {}
+    }
     Ok(())
 }
 
@@ -45,7 +55,7 @@ fn report<'a>(json: &mut Json<'a>) -> Parsed<Failure<'a>> {
     Ok(failure)
 }
 
-fn word_or_number<'a>(json: &mut Json<'a>, word: &mut Option<crate::Text<'a>>, number: &mut Option<u64>) -> Parsed<()> {
+fn word_or_number<'a>(json: &mut Json<'a>, word: &mut Option<Text<'a>>, number: &mut Option<u64>) -> Parsed<()> {
     if json.peek() == Some(b'"') {
         *word = json.text()?;
     } else {

@@ -35,12 +35,18 @@ impl Report {
                 b"completion_tokens" => tokens.output = json.count()?,
                 b"total_tokens" => *total = json.count()?,
                 b"reasoning_tokens" => tokens.reasoning = json.count()?.or(tokens.reasoning),
-                b"prompt_cache_hit_tokens" => tokens.cache_read = json.count()?.or(tokens.cache_read),
-                b"cache_creation_input_tokens" => tokens.cache_write = json.count()?.or(tokens.cache_write),
+                b"prompt_cache_hit_tokens" => {
+                    tokens.cache_read = json.count()?.or(tokens.cache_read);
+                }
+                b"cache_creation_input_tokens" => {
+                    tokens.cache_write = json.count()?.or(tokens.cache_write);
+                }
                 b"prompt_tokens_details" => json.object(|json, name| {
                     match name {
                         b"cached_tokens" => tokens.cache_read = json.count()?.or(tokens.cache_read),
-                        b"cache_write_tokens" => tokens.cache_write = json.count()?.or(tokens.cache_write),
+                        b"cache_write_tokens" => {
+                            tokens.cache_write = json.count()?.or(tokens.cache_write);
+                        }
                         b"audio_tokens" => tokens.audio_input = json.count()?,
                         _ => json.skip()?,
                     }
@@ -48,7 +54,9 @@ impl Report {
                 })?,
                 b"completion_tokens_details" => json.object(|json, name| {
                     match name {
-                        b"reasoning_tokens" => tokens.reasoning = json.count()?.or(tokens.reasoning),
+                        b"reasoning_tokens" => {
+                            tokens.reasoning = json.count()?.or(tokens.reasoning);
+                        }
                         b"audio_tokens" => tokens.audio_output = json.count()?,
                         _ => json.skip()?,
                     }
