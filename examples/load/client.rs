@@ -1,0 +1,68 @@
+//! The HTTP client of the load: a streamed chat completion from the local server or any real one.
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Talks to one server; clones share its connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    completions: String,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Question {
+    pub(crate) model: String,
+    pub(crate) prompt: String,
+    /// Limit of the answer's length, if any.
+    pub(crate) max_tokens: Option<u32>,
+    /// Sent as header, for servers that go by a plan.
+    pub(crate) plan: Option<(&'static str, u64)>,
+}
+
+impl Client {
+    /// A client for `base_url` (`https://api.example.com/v1`) that authorises itself by `key`.
+    ///
+    /// Fails if the key is no header value, or if certificates are needed and the system has none.
+    pub(crate) fn new(base_url: &str, key: Option<&str>) -> Result<Self, Error> {
+        // The first client sets the provider; later ones find it there.
+        let _already_set = rustls::crypto::ring::default_provider().install_default();
+        let mut headers = HeaderMap::new();
+        if let Some(key) = key {
+            let mut bearer = HeaderValue::from_str(&format!("Bearer {key}"))?;
+            bearer.set_sensitive(true);
+            headers.insert(AUTHORIZATION, bearer);
+        }
+        let builder = reqwest::Client::builder().default_headers(headers).tcp_nodelay(true);
+        // Plain HTTP works on systems that have no certificates at all.
+        let builder = if base_url.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
+        Ok(Self { http: builder.build()?, completions: format!("{}/chat/completions", base_url.trim_end_matches('/')) })
+    }
+
+    /// The request, ready to be sent: nothing leaves before `send`.
+    pub(crate) fn ask(&self, question: &Question) -> reqwest::RequestBuilder {
+        let request = self.http.post(&self.completions).json(&question.body());
+        match question.plan {
+            Some((header, plan)) => request.header(header, plan),
+            None => request,
+        }
+    }
+}
+
+impl Question {
+    fn body(&self) -> Value {
+        let mut body = json!({
+            "model": self.model,
+            "messages": [{ "role": "user", "content": self.prompt }],
+            "stream": true,
+            "stream_options": { "include_usage": true },
+        });
+        if let Some(limit) = self.max_tokens {
+            body["max_tokens"] = json!(limit);
+        }
+        body
+    }
+}

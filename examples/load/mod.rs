@@ -1,0 +1,45 @@
+//! Load for a server of the OpenAI kind: a fixed number of calls, so many at a time, each read as its plan says.
+//!
+//! Nothing here measures. [`Load::run`] drives any call, [`Client`] makes requests, [`read`] reads a body as a
+//! client of the given kind would; what is measured is put around them by the one who drives.
+
+mod arguments;
+mod client;
+mod reader;
+
+use std::future::Future;
+
+use tokio::task::{JoinError, JoinSet};
+
+pub(crate) use arguments::{Arguments, Remote, USAGE};
+pub(crate) use client::{Client, Question};
+pub(crate) use reader::{Received, read};
+
+/// A closed loop: as soon as a call ends, the next one starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Number of calls in all.
+    pub(crate) calls: u64,
+    /// Calls under way at a time; 0 counts as 1.
+    pub(crate) concurrency: usize,
+}
+
+impl Load {
+    /// Runs `call(i)` for every `i` below `calls`, each on a task of its own, and hands each result to `done` in the
+    /// order in which the calls end. A call that panics is an error; the others go on.
+    pub(crate) async fn run<C, F, T>(self, call: C, mut done: impl FnMut(Result<T, JoinError>))
+    where
+        C: Fn(u64) -> F,
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let mut waiting = 0..self.calls;
+        let mut running: JoinSet<T> = waiting.by_ref().take(self.concurrency.max(1)).map(&call).collect();
+        while let Some(ended) = running.join_next().await {
+            done(ended);
+            if let Some(index) = waiting.next() {
+                running.spawn(call(index));
+            }
+        }
+    }
+}
