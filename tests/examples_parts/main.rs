@@ -1,4 +1,4 @@
-//! The parts that the examples share: the local server and the load.
+//! The parts that the examples share: the local server, the load and the terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -8,10 +8,14 @@ mod load;
 #[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
 #[path = "../../examples/server/mod.rs"]
 mod server;
+#[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
+#[path = "../../examples/terminal/mod.rs"]
+mod terminal;
 
 mod arguments_tests;
 mod load_tests;
 mod plan_tests;
 mod server_tests;
 mod stream_tests;
+mod terminal_tests;
 mod transcript;
