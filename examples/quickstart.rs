@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use load::{Arguments, Client, Load, Question, Remote, USAGE, read};
-use server::{Consumer, Ledger, PLAN_HEADER, Plan, Record, Server};
+use server::{Consumer, Ledger, Plan, Record, Server};
 use terminal::{Progress, Table, bars, distribution, duration};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -37,7 +37,7 @@ async fn main() -> ExitCode {
         }
         Ok(Arguments::Local { load, seed }) => local(load, seed).await,
         Ok(Arguments::Remote { load, remote }) => measure_remote(load, &remote).await,
-        Err(error) => Err(format!("{error}\n\n{USAGE}").into()),
+        Err(error) => Err(format!("{error} (--help lists the options)").into()),
     };
     match ran {
         Ok(()) => ExitCode::SUCCESS,
@@ -56,13 +56,7 @@ async fn local(load: Load, seed: u64) -> Result<(), Error> {
     let client = Client::new(&server.base_url(), None)?;
     let question = move |index| {
         let plan = Plan::nth(seed, index);
-        let question = Question {
-            model: plan.model.into(),
-            prompt: "Which way to the harbour?".into(),
-            max_tokens: None,
-            plan: Some((PLAN_HEADER, index)),
-        };
-        (question, plan.consumer)
+        (Question::planned(index, &plan), plan.consumer)
     };
     let ends = drive(load, &client, question).await?;
     let ledger = server.ledger().clone();

@@ -3,6 +3,8 @@
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
+use crate::server::{PLAN_HEADER, Plan};
+
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Talks to one server; clones share its connections.
@@ -19,8 +21,8 @@ pub(crate) struct Question {
     pub(crate) prompt: String,
     /// Limit of the answer's length, if any.
     pub(crate) max_tokens: Option<u32>,
-    /// Sent as header, for servers that go by a plan.
-    pub(crate) plan: Option<(&'static str, u64)>,
+    /// The plan that the local server shall answer by.
+    pub(crate) plan: Option<u64>,
 }
 
 impl Client {
@@ -46,13 +48,23 @@ impl Client {
     pub(crate) fn ask(&self, question: &Question) -> reqwest::RequestBuilder {
         let request = self.http.post(&self.completions).json(&question.body());
         match question.plan {
-            Some((header, plan)) => request.header(header, plan),
+            Some(plan) => request.header(PLAN_HEADER, plan),
             None => request,
         }
     }
 }
 
 impl Question {
+    /// Asks the local server for plan number `index`, which is `plan`.
+    pub(crate) fn planned(index: u64, plan: &Plan) -> Self {
+        Self {
+            model: plan.model.into(),
+            prompt: "Which way to the harbour?".into(),
+            max_tokens: None,
+            plan: Some(index),
+        }
+    }
+
     fn body(&self) -> Value {
         let mut body = json!({
             "model": self.model,

@@ -27,7 +27,8 @@ pub(crate) struct Record {
 /// One write of body bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
-    /// Just before the call that handed the first of its bytes to the socket.
+    /// Just before the call that handed the first of its bytes to the socket; if older bytes still wait there for a
+    /// slow client, just before the call that took some of those.
     pub(crate) at: Instant,
     pub(crate) content: Content,
 }

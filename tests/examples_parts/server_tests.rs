@@ -12,7 +12,7 @@ use crate::transcript::Transcript;
 const LIMIT: Duration = Duration::from_secs(10);
 
 fn question(model: &str, plan: u64) -> Question {
-    Question { model: model.into(), prompt: "Which way?".into(), max_tokens: None, plan: Some((PLAN_HEADER, plan)) }
+    Question { model: model.into(), prompt: "Which way?".into(), max_tokens: None, plan: Some(plan) }
 }
 
 fn steady(count: usize) -> Plan {
@@ -76,10 +76,11 @@ async fn refuses_before_the_head_with_the_planned_status() {
 #[tokio::test]
 async fn requests_that_name_no_plan_get_them_in_order() {
     let server = Server::start(|index| steady(usize::try_from(index).unwrap() + 1)).unwrap();
+    let client = Client::new(&server.base_url(), None).unwrap();
     for tokens in 1..=3 {
-        let body = json!({ "model": SWIFT, "messages": [{ "role": "user", "content": "hello" }] });
-        let (status, answer) = post(&server, body.to_string()).await;
-        assert_eq!((status, &answer["usage"]["completion_tokens"]), (200, &json!(tokens)));
+        let question = Question { max_tokens: Some(9), plan: None, ..question(SWIFT, 0) };
+        let stream = client.ask(&question).send().await.unwrap().bytes().await.unwrap();
+        assert_eq!(Transcript::of(&stream).usage.unwrap()["completion_tokens"], tokens);
     }
     let plans: Vec<_> = server.ledger().records().iter().map(|record| record.plan).collect();
     assert_eq!(plans, [0, 1, 2]);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::load::{Client, Load, Question, Received, read};
-use crate::server::{Asked, Close, Ending, Finish, PLAN_HEADER, Piece, Plan, Record, Script, Server, Step};
+use crate::server::{Asked, Close, Ending, Finish, Piece, Plan, Record, Script, Server, Step};
 use crate::transcript::Transcript;
 
 const SEED: u64 = 7;
@@ -34,13 +34,7 @@ async fn drive(plans: fn(u64) -> Plan, calls: u64) -> Vec<Seen> {
         let client = client.clone();
         async move {
             let plan = plans(index);
-            let question = Question {
-                model: plan.model.into(),
-                prompt: "Which way?".into(),
-                max_tokens: None,
-                plan: Some((PLAN_HEADER, index)),
-            };
-            let response = client.ask(&question).send().await.unwrap();
+            let response = client.ask(&Question::planned(index, &plan)).send().await.unwrap();
             if response.status() != 200 {
                 return (index, Err(response.status().as_u16()));
             }
