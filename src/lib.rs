@@ -1,1 +1,4 @@
 //! Skeleton.
+
+#[cfg(feature = "_export")]
+pub mod export;
