@@ -41,7 +41,7 @@ pub(super) fn run_all(jobs: Vec<Job>, limit: Duration) -> Result<(), Error> {
         match results.recv_timeout(limit.saturating_sub(start.elapsed())) {
             Ok((signal, result)) => {
                 waiting.retain(|name| *name != signal);
-                outcome = outcome.and(judge(signal, result, limit));
+                outcome = outcome.and(judge(signal, result, limit, start.elapsed()));
             }
             Err(RecvTimeoutError::Timeout) => return Err(Kind::Timeout { limit }.into()),
             Err(RecvTimeoutError::Disconnected) => {
@@ -53,11 +53,13 @@ pub(super) fn run_all(jobs: Vec<Job>, limit: Duration) -> Result<(), Error> {
     outcome
 }
 
-/// A provider that the application has shut down itself is no failure of ours.
-fn judge(signal: &'static str, result: OTelSdkResult, limit: Duration) -> Result<(), Error> {
+/// A provider that the application has shut down itself is no failure of ours. The SDK words its own timeouts in
+/// several ways: what fails when time is up, failed because it was.
+fn judge(signal: &'static str, result: OTelSdkResult, limit: Duration, took: Duration) -> Result<(), Error> {
     match result {
         Ok(()) | Err(OTelSdkError::AlreadyShutdown) => Ok(()),
         Err(OTelSdkError::Timeout(_)) => Err(Kind::Timeout { limit }.into()),
+        Err(OTelSdkError::InternalFailure(_)) if took >= limit => Err(Kind::Timeout { limit }.into()),
         Err(OTelSdkError::InternalFailure(reason)) => Err(lost(signal, reason)),
     }
 }

@@ -8,6 +8,9 @@ use super::error::Error;
 /// The call events of `llmperf` are DEBUG: exported with their trace ids, not printed unless asked for.
 const EXPORTED: &str = "info,llmperf=debug";
 const PRINTED: &str = "info";
+/// Beginnings of targets: what speaks while we export. The export thread suppresses telemetry, but spans that these
+/// crates open as roots escape that.
+const OWN: [&str; 7] = ["opentelemetry", "h2::", "hyper::", "hyper_util::", "rustls::", "tonic::", "tower::"];
 
 /// The filters of the layers that the set-up makes.
 #[derive(Debug, Clone)]
@@ -19,9 +22,7 @@ pub(super) struct Filter {
 impl Filter {
     /// `directives` beat `RUST_LOG`, which beats the defaults.
     ///
-    /// The SDK's own diagnostics are printed but never exported: a failing export must not feed itself. What the
-    /// transports (hyper, h2, tonic) say about our own exports is suppressed by its thread, not by its name, so
-    /// that an application still sees its own requests.
+    /// What the SDK and the transports say of themselves is printed but never exported: export must not feed itself.
     pub(super) fn resolve(directives: Option<&str>, env: &Env<'_>) -> Result<Self, Error> {
         let given = match directives {
             Some(directives) => Some(("filter", directives.to_owned())),
@@ -31,7 +32,8 @@ impl Filter {
             Some((name, directives)) => (*name, directives.as_str(), directives.as_str()),
             None => ("filter", EXPORTED, PRINTED),
         };
-        let exported = parse(name, exported)?.with_target("opentelemetry", LevelFilter::OFF);
+        let exported =
+            OWN.iter().fold(parse(name, exported)?, |targets, own| targets.with_target(*own, LevelFilter::OFF));
         Ok(Self { exported, printed: parse(name, printed)? })
     }
 }

@@ -15,6 +15,7 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Identity;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::bounded::{self, Job};
@@ -30,6 +31,8 @@ use super::watched::Gate;
 
 /// The most that a guard which is dropped without [`Telemetry::shutdown`] takes to flush.
 const DROP_LIMIT: Duration = Duration::from_secs(1);
+/// For the SDK's own limits: ours is the only one, and it is kept by not waiting.
+const NO_LIMIT: Duration = Duration::MAX;
 const DRAIN_STEP: Duration = Duration::from_millis(5);
 
 /// Telemetry that is set up; keep it until the process ends, then call [`shutdown`](Self::shutdown).
@@ -114,17 +117,22 @@ impl Telemetry {
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
-        let spans = self.tracers.as_ref().map(|provider| {
-            tracing_opentelemetry::layer()
-                .with_tracer(provider.tracer("tracing"))
-                .with_context_activation(true)
-                .with_filter(self.filter.exported.clone())
-        });
-        let logs = self
-            .loggers
-            .as_ref()
-            .map(|provider| OpenTelemetryTracingBridge::new(provider).with_filter(self.filter.exported.clone()));
-        Layer::and_then(spans, logs)
+        // Not `Option`s stacked on each other: an absent layer would hide that the present one has a filter of its own.
+        let mut layers: Vec<Box<dyn Layer<S> + Send + Sync>> = Vec::new();
+        if let Some(provider) = &self.tracers {
+            let spans =
+                tracing_opentelemetry::layer().with_tracer(provider.tracer("tracing")).with_context_activation(true);
+            layers.push(spans.with_filter(self.filter.exported.clone()).boxed());
+        }
+        if let Some(provider) = &self.loggers {
+            let logs = OpenTelemetryTracingBridge::new(provider);
+            layers.push(logs.with_filter(self.filter.exported.clone()).boxed());
+        }
+        if layers.is_empty() {
+            // An empty list would switch off the layers around it.
+            layers.push(Identity::new().boxed());
+        }
+        layers
     }
 
     /// The provider of spans; none if traces are off.
@@ -198,9 +206,11 @@ impl Telemetry {
     fn close(&mut self, limit: Duration) -> Result<(), Error> {
         self.closed = true;
         let dropped_before = self.ledger.dropped();
-        let tracers = self.tracers.take().map(|provider| job("spans", move || provider.shutdown_with_timeout(limit)));
-        let loggers = self.loggers.take().map(|provider| job("logs", move || provider.shutdown_with_timeout(limit)));
-        let meters = self.meters.take().map(|provider| job("metrics", move || provider.shutdown_with_timeout(limit)));
+        let tracers =
+            self.tracers.take().map(|provider| job("spans", move || provider.shutdown_with_timeout(NO_LIMIT)));
+        let loggers = self.loggers.take().map(|provider| job("logs", move || provider.shutdown_with_timeout(NO_LIMIT)));
+        let meters =
+            self.meters.take().map(|provider| job("metrics", move || provider.shutdown_with_timeout(NO_LIMIT)));
         let outcome = bounded::run_all(tracers.into_iter().chain(loggers).chain(meters).collect(), limit);
 
         self.gate.close();
