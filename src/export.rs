@@ -48,13 +48,14 @@
 //!
 //! Each `OTEL_EXPORTER_OTLP_*` variable also has the forms `OTEL_EXPORTER_OTLP_TRACES_*`, `_METRICS_*` and `_LOGS_*`,
 //! which beat the general one for their signal. Over HTTP, `/v1/traces`, `/v1/metrics` and `/v1/logs` are added to a
-//! general endpoint, by code or variable; a signal's own endpoint is taken as it is. Proxy variables are not read.
+//! general endpoint, by code or variable; a signal's own endpoint is taken as it is. Nothing is
+//! compressed, and variables for compression, certificates and proxies are not supported.
 //!
 //! # When the receiver is away
 //!
 //! At most [2,048 spans](self#what-decides) wait, the rest is dropped, so memory stays bounded; [`Telemetry::dropped_spans`]
 //! counts them. A WARN event says once that exports fail, an INFO event that they work again, and shutdown says what was
-//! lost in all. Metrics are cumulative and lose nothing but resolution.
+//! lost in all. Cumulative metrics lose nothing but resolution; log records that find no room are not counted.
 //!
 //! # What `/metrics` is called
 //!

@@ -17,7 +17,7 @@ pub struct Error(#[from] Kind);
 #[derive(Debug, ThisError)]
 pub(super) enum Kind {
     #[error("`{endpoint}` cannot be used as an OTLP endpoint; write it like `http://localhost:4317`")]
-    Endpoint { endpoint: String, source: Option<BoxError> },
+    Endpoint { endpoint: String, source: BoxError },
     #[error("{name} is `{value}`, but it must be {expected}")]
     Setting { name: String, value: String, expected: &'static str },
     #[error("`{name}` is no protocol that this build can speak; {hint}")]

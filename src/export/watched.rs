@@ -132,3 +132,6 @@ impl<E: PushMetricExporter> PushMetricExporter for Watched<E> {
         self.exporter.temporality()
     }
 }
+
+#[cfg(test)]
+mod tests;

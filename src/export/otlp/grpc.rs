@@ -1,14 +1,31 @@
 //! OTLP over gRPC, by tonic.
 
-use opentelemetry_otlp::{WithExportConfig, WithTonicConfig};
+use opentelemetry_otlp::{LogExporter, MetricExporter, SpanExporter, WithExportConfig, WithTonicConfig};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
-use super::Route;
+use super::route::Route;
+use crate::export::driver::Driver;
 use crate::export::error::Error;
 
-/// Call it, and `build`, inside the driver's runtime: the channel lives there.
-pub(super) fn configure<B: WithExportConfig + WithTonicConfig>(builder: B, route: &Route) -> Result<B, Error> {
+// The channel lives in the runtime that is entered where it is built.
+
+pub(super) fn spans(route: &Route, driver: &Driver) -> Result<SpanExporter, Error> {
+    let _runtime = driver.handle().enter();
+    configure(SpanExporter::builder().with_tonic(), route)?.build().map_err(|source| route.refused(source))
+}
+
+pub(super) fn metrics(route: &Route, driver: &Driver) -> Result<MetricExporter, Error> {
+    let _runtime = driver.handle().enter();
+    configure(MetricExporter::builder().with_tonic(), route)?.build().map_err(|source| route.refused(source))
+}
+
+pub(super) fn logs(route: &Route, driver: &Driver) -> Result<LogExporter, Error> {
+    let _runtime = driver.handle().enter();
+    configure(LogExporter::builder().with_tonic(), route)?.build().map_err(|source| route.refused(source))
+}
+
+fn configure<B: WithExportConfig + WithTonicConfig>(builder: B, route: &Route) -> Result<B, Error> {
     let metadata = MetadataMap::from_headers(route.header_map()?.into_iter().collect());
     // The exporter appends the headers of the process's environment first; ours replace them.
     let set_headers = move |mut request: Request<()>| -> Result<Request<()>, Status> {

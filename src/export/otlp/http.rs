@@ -11,21 +11,29 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use opentelemetry_http::{HttpClient, HttpError};
-use opentelemetry_otlp::{Protocol, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{LogExporter, MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use tokio::runtime::Handle;
 
-use super::Route;
+use super::route::Route;
 use crate::export::driver::Driver;
 use crate::export::error::Error;
 
 /// More than any receiver has reason to say.
 const ANSWER_LIMIT: usize = 4 * 1024 * 1024;
 
-pub(super) fn configure<B: WithExportConfig + WithHttpConfig>(
-    builder: B,
-    route: &Route,
-    driver: &Driver,
-) -> Result<B, Error> {
+pub(super) fn spans(route: &Route, driver: &Driver) -> Result<SpanExporter, Error> {
+    configure(SpanExporter::builder().with_http(), route, driver)?.build().map_err(|source| route.refused(source))
+}
+
+pub(super) fn metrics(route: &Route, driver: &Driver) -> Result<MetricExporter, Error> {
+    configure(MetricExporter::builder().with_http(), route, driver)?.build().map_err(|source| route.refused(source))
+}
+
+pub(super) fn logs(route: &Route, driver: &Driver) -> Result<LogExporter, Error> {
+    configure(LogExporter::builder().with_http(), route, driver)?.build().map_err(|source| route.refused(source))
+}
+
+fn configure<B: WithExportConfig + WithHttpConfig>(builder: B, route: &Route, driver: &Driver) -> Result<B, Error> {
     let builder =
         builder.with_protocol(Protocol::HttpBinary).with_endpoint(route.endpoint.as_str()).with_timeout(route.timeout);
     #[cfg(feature = "tls")]
@@ -40,7 +48,7 @@ pub(super) fn configure<B: WithExportConfig + WithHttpConfig>(
 fn tls(route: &Route) -> Result<hyper_rustls::HttpsConnector<HttpConnector>, Error> {
     let connector = hyper_rustls::HttpsConnectorBuilder::new()
         .with_provider_and_native_roots(rustls::crypto::ring::default_provider())
-        .map_err(|source| super::bad_endpoint(&route.endpoint, Some(source.into())))?;
+        .map_err(|source| super::route::bad_endpoint(&route.endpoint, source.into()))?;
     Ok(connector.https_only().enable_http1().build())
 }
 
