@@ -99,7 +99,8 @@ pub use builder::Export;
 pub use error::Error;
 pub use telemetry::Telemetry;
 
-/// Exports over OTLP, by the protocol that `OTEL_EXPORTER_OTLP_PROTOCOL` names.
+/// Exports over OTLP, by the protocol that `OTEL_EXPORTER_OTLP_PROTOCOL` names; gRPC, if compiled in, where it names
+/// none.
 #[cfg(feature = "_otlp")]
 pub fn otlp() -> Export {
     Export::to(Destination::Otlp(otlp::Options::default()))
@@ -118,6 +119,14 @@ pub fn otlp_http() -> Export {
 }
 
 /// Serves metrics at `address` for Prometheus to scrape, and exports nothing else.
+///
+/// ```
+/// let telemetry = llmperf::export::prometheus(([127, 0, 0, 1], 0)).build()?;
+/// let port = telemetry.metrics_address().map(|address| address.port());
+/// assert!(port.is_some_and(|port| port != 0), "a free one was taken");
+/// telemetry.shutdown()?;
+/// # Ok::<(), llmperf::export::Error>(())
+/// ```
 #[cfg(feature = "prometheus")]
 pub fn prometheus(address: impl Into<std::net::SocketAddr>) -> Export {
     Export::to(Destination::Scraped).prometheus(address)
