@@ -1,7 +1,7 @@
 //! The thread that carries the I/O of the exporters and of `/metrics`.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ use super::error::{Error, Kind};
 pub(super) struct Driver {
     handle: Handle,
     stop: Option<oneshot::Sender<()>>,
-    ended: mpsc::Receiver<()>,
+    /// In a lock only to be shared between threads, as the guard around it may be.
+    ended: Mutex<mpsc::Receiver<()>>,
 }
 
 /// Enough for a name look-up beside a scrape that waits for a slow callback.
@@ -53,7 +54,7 @@ impl Driver {
             runtime.shutdown_background();
             drop(end);
         })?;
-        Ok(Self { handle, stop: Some(stop), ended })
+        Ok(Self { handle, stop: Some(stop), ended: Mutex::new(ended) })
     }
 
     pub(super) fn handle(&self) -> &Handle {
@@ -64,7 +65,9 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // Always an error: nothing is ever sent, the other end goes away.
-        let _ended = self.ended.recv_timeout(END_LIMIT);
+        if let Ok(ended) = self.ended.get_mut() {
+            // Always an error: nothing is ever sent, the other end goes away.
+            let _ended = ended.recv_timeout(END_LIMIT);
+        }
     }
 }

@@ -29,3 +29,10 @@ fn drain_says_how_many_calls_still_live() {
     assert_eq!(telemetry.drain(Duration::from_millis(12)), 2);
     assert_eq!(telemetry.drain(Duration::ZERO), 2);
 }
+
+#[test]
+fn the_guard_and_its_error_go_anywhere() {
+    fn anywhere<T: Send + Sync + 'static>() {}
+    anywhere::<Telemetry>();
+    anywhere::<crate::export::Error>();
+}
