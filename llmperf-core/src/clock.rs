@@ -22,6 +22,7 @@ static COUNTER: LazyLock<quanta::Clock> = LazyLock::new(quanta::Clock::new);
 pub(crate) enum Clock {
     /// The time-stamp counter.
     Counter(&'static quanta::Clock),
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only `testing` makes one"))]
     /// Nanoseconds that a test moves by hand.
     Manual(Arc<Hand>),
 }
