@@ -411,14 +411,11 @@ impl Record<'_> {
             if !figures.consumer_bound {
                 add(Figure::TimePerOutputToken, figures.per_token.map(|nanos| nanos as u64));
                 add(Figure::LongestGap, figures.longest_gap);
-                add(Figure::OutputTokenRate, figures.token_rate.map(|rate| rate as u64));
+                add(Figure::OutputTokenRate, figures.token_rate.map(|rate| (rate * 1_000.0) as u64));
             }
         }
-        let slow = SlowCall {
-            duration: figures.duration,
-            time_to_first_token: figures.first_token,
-            trace_id: armed.context.span().span_context().trace_id().to_bytes(),
-        };
+        let trace_id = armed.context.span().span_context().trace_id().to_bytes();
+        let slow = SlowCall::new(figures.duration, figures.first_token, trace_id);
         let now = self.live.clock().nanos();
         let streamed = self.live.spec.streamed;
         armed.series.stats().record(now, &values[..len], self.finished.outcome, streamed, Some(slow));

@@ -288,11 +288,11 @@ impl InstrumentationBuilder {
         let shape = Shape { names: self.settings.names, boundaries: self.boundaries, limits };
         let slos = self.settings.slos.iter().map(|slo| slo.name().clone().into()).collect();
         Instrumentation(Arc::new(Inner {
+            stats: stats::Registry::new(self.clock.nanos()),
             clock: self.clock,
             tracer: self.tracer,
             meters: Meters::new(self.meters, TABLE, shape),
             labels: Labels::new(self.cap, slos),
-            stats: stats::Registry::new(),
             internal: Internal::default(),
             live: AtomicUsize::new(0),
             settings: self.settings,

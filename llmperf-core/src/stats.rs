@@ -1,55 +1,59 @@
-//! Stub until the statistics are merged.
-#![allow(missing_docs, dead_code, unused, clippy::all, reason = "stub")]
-use crate::Outcome;
-use std::sync::Arc;
-#[derive(Clone, Copy, Debug)]
-pub enum Figure {
-    Duration,
-    TimeToHead,
-    TimeToFirstChunk,
-    TimeToFirstToken,
-    TimeToFirstAnswer,
-    TimePerOutputToken,
-    ChunkGap,
-    LongestGap,
-    OutputTokenRate,
+//! Local statistics: what every handle measured, over sliding windows and since it was made, without any back end.
+//!
+//! A call's figures go to HDR histograms (two significant digits: at most 1 % of error) of their [`SeriesKind`], name
+//! and detail, once, when the call ends; chunk gaps come earlier, in batches. A [`Snapshot`] is plain data: it prints as
+//! a table, serialises, and merges with those of other processes without loss, because it carries its histograms.
+//!
+//! How time is cut: a series records into one dense *slice* of ten seconds. When it is over, or a snapshot asks, the
+//! slice is swapped for an empty one under the recording lock, and packed and added to each [`Window`] outside of it.
+//! Windows hold packed slices of their own width only, so memory is bounded and an old slice leaves whole. A window's
+//! newest slice is still filling: the last minute covers 50 to 60 seconds, and rates divide by what is covered.
+//!
+//! Nothing here reads a clock: every instant is nanoseconds on one monotonic axis that the caller gives.
+
+mod closed;
+mod figure;
+mod outcomes;
+mod packed;
+mod registry;
+mod series;
+mod slice;
+mod slow;
+mod snapshot;
+mod summary;
+mod table;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use figure::Figure;
+pub use outcomes::Outcomes;
+pub(crate) use registry::Registry;
+pub(crate) use series::Series;
+pub use series::SeriesKind;
+pub use slow::SlowCall;
+pub use snapshot::{SeriesSnapshot, Snapshot, WindowSnapshot};
+pub use summary::Summary;
+pub use table::Table;
+pub use window::Window;
+
+/// Locks; what a thread that panicked left behind is whole enough to count on.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SeriesKind {
-    Call,
-}
-#[derive(Debug, Default)]
-pub(crate) struct Registry;
-#[derive(Debug)]
-pub(crate) struct Series;
-#[derive(Debug)]
-pub struct Snapshot;
-#[derive(Clone, Copy, Debug)]
-pub struct SlowCall {
-    pub duration: u64,
-    pub time_to_first_token: Option<u64>,
-    pub trace_id: [u8; 16],
-}
-impl Registry {
-    pub(crate) fn new() -> Self {
-        Self
-    }
-    pub(crate) fn series(&self, _: SeriesKind, _: &str, _: &str) -> Arc<Series> {
-        Arc::new(Series)
-    }
-    pub(crate) fn snapshot(&self, _now: u64) -> Snapshot {
-        Snapshot
-    }
-}
-impl Series {
-    pub(crate) fn record(
-        &self,
-        _now: u64,
-        _figures: &[(Figure, u64)],
-        _outcome: Outcome,
-        _streamed: bool,
-        _slow: Option<SlowCall>,
-    ) {
-    }
-    pub(crate) fn record_many(&self, _now: u64, _figure: Figure, _values: &[u64]) {}
+
+/// What the global instrumentation has measured.
+///
+/// ```
+/// let mut call = llmperf_core::chat("openai", "gpt-4o-mini").start();
+/// call.on_chunk(llmperf_core::Output::text("hi"));
+/// let _ = call.finish();
+/// println!("{}", llmperf_core::stats::snapshot());
+/// ```
+#[must_use]
+pub fn snapshot() -> Snapshot {
+    crate::Instrumentation::global().snapshot()
 }
