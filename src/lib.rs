@@ -74,4 +74,4 @@ pub use llmperf_core::{
 #[cfg(feature = "wire")]
 pub use llmperf_wire as wire;
 #[cfg(feature = "wire")]
-pub use llmperf_wire::{Dialect, MeasureWire};
+pub use llmperf_wire::{Dialect, MeasureWire, OpenWire};

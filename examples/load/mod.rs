@@ -5,6 +5,7 @@
 
 mod arguments;
 mod client;
+mod measured;
 mod reader;
 
 use std::future::Future;
@@ -13,6 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 
 pub(crate) use arguments::{Arguments, Remote, USAGE};
 pub(crate) use client::{Client, Question};
+pub(crate) use measured::measured;
 pub(crate) use reader::{Received, read};
 
 /// A closed loop: as soon as a call ends, the next one starts.

@@ -18,7 +18,7 @@ use crate::{
     labels::MOST_LABELS,
     live::Live,
     open::{Open, OpenFn},
-    reader::{ByItem, TryWith, With},
+    reader::{ByItem, Reader, TryWith, With},
     run::Run,
     spec::Spec,
     text::Text,
@@ -311,6 +311,17 @@ impl Call {
         E: Classify<By>,
     {
         Open::new(self.0, OpenFn::new(build), ByItem)
+    }
+
+    /// As [`open`](Self::open), with a reader of your own. For authors of adapters.
+    pub fn open_by<F, S, E, By, R>(self, request: F, reader: R) -> Open<F, R, By>
+    where
+        F: Future<Output = Result<S, E>>,
+        S: Stream,
+        R: Reader<S::Item>,
+        E: Classify<By>,
+    {
+        Open::new(self.0, request, reader)
     }
 
     /// Measures a call that does not stream: `Ok` is complete, `Err` an error, a drop cancelled.

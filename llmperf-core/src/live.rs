@@ -271,7 +271,10 @@ impl Live {
 
     /// The request failed.
     pub(crate) fn failed(&mut self, failure: Failure<'_>) {
-        let latch = self.latch_of(failure);
+        let latch = match self.told_failure() {
+            Some(error_type) => self.ending.error(error_type),
+            None => self.latch_of(failure),
+        };
         self.latched(latch);
     }
 
@@ -349,7 +352,7 @@ impl Live {
 
     /// What code inside the call said of it.
     fn told_failure(&self) -> Option<Cow<'static, str>> {
-        Shared::of(self.context()).and_then(|shared| shared.given().failed.clone())
+        Shared::of(self.context()).and_then(|shared| shared.given().failure())
     }
 
     fn limit_passed(&self) -> bool {

@@ -122,6 +122,18 @@ impl<S, R> Measured<S, R> {
         self.live.as_ref().map_or_else(Timing::nothing, |live| live.timing())
     }
 
+    /// Lets go of the stream and gives what was measured: final. A call that had not ended ends here, as by a drop.
+    #[must_use]
+    pub fn into_timing(mut self) -> Timing {
+        match &mut self.live {
+            Some(live) => {
+                live.dropped();
+                live.timing()
+            }
+            None => Timing::nothing(),
+        }
+    }
+
     /// How much of an ending the reader sees, where a closure knows better than its default.
     pub fn sees(mut self, sees: Sees) -> Self {
         if let Some(live) = &mut self.live {

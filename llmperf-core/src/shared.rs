@@ -43,6 +43,16 @@ pub(crate) struct Given {
     pub(crate) reasons: Vec<FinishReason>,
     pub(crate) head: Option<Tick>,
     pub(crate) failed: Option<Cow<'static, str>>,
+    /// HTTP status of the last attempt.
+    pub(crate) status: Option<u16>,
+}
+
+impl Given {
+    /// What the call has failed by, whatever its stream or future says.
+    pub(crate) fn failure(&self) -> Option<Cow<'static, str>> {
+        let status = self.status.filter(|status| *status >= 400);
+        self.failed.clone().or_else(|| status.map(|status| status.to_string().into()))
+    }
 }
 
 /// One attempt of a call.
@@ -137,6 +147,11 @@ impl CallHandle {
     /// The response head of the attempt that streams has come.
     pub fn head(&self) {
         self.tell(|shared, given| given.head = Some(shared.clock.tick()));
+    }
+
+    /// The HTTP status of the attempt. If that of the last attempt is 400 or more, the call fails by that number.
+    pub fn status(&self, status: u16) {
+        self.tell(|_, given| given.status = Some(status));
     }
 
     /// Adds an attribute to the call's span; never to metrics.

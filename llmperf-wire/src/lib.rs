@@ -14,5 +14,5 @@ mod text;
 pub use dialect::{Counts, Decoder, Dialect, Sees};
 pub use event::{Chunk, Event, Failure, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};
 #[cfg(feature = "measure")]
-pub use measure::{MeasureWire, Wire};
+pub use measure::{MeasureWire, OpenWire, Wire};
 pub use text::Text;

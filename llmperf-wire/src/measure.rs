@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use futures_core::Stream;
-use llmperf_core::{self as core, Classify, Measured, Output, Read, Reader, Recorder, semconv as name};
+use llmperf_core::{self as core, Call, Classify, Measured, Open, Output, Read, Reader, Recorder, semconv as name};
 
 use crate::event::{Chunk, Event, Finish, Origin, Piece, PieceKind, ServerTimings, Usage};
 use crate::{Counts, Decoder, Dialect, Sees};
@@ -37,19 +37,71 @@ pub trait MeasureWire: Stream + Sized + sealed::Sealed {
         B: AsRef<[u8]>,
         E: Classify<By>,
     {
-        let measured = Measured::new(self, call, Wire::new(dialect));
-        match dialect.sees() {
-            Sees::Marker => measured,
-            Sees::Finish => measured.sees(core::Sees::Finish),
-        }
+        Measured::new(self, call, Wire::new(dialect)).sees(sees(dialect))
     }
 }
 
 impl<S: Stream> MeasureWire for S {}
 
+/// Opens calls whose streams are bytes of a known dialect.
+pub trait OpenWire: sealed::SealedCall {
+    /// As [`Call::open`], for a request that gives a byte stream.
+    ///
+    /// A client that takes a status of 400 and above for an answer tells it by [`core::CallHandle::status`]:
+    ///
+    /// ```
+    /// use futures::{StreamExt as _, stream};
+    /// use llmperf_wire::{Dialect, OpenWire as _};
+    ///
+    /// # type Body = stream::Empty<std::io::Result<&'static str>>;
+    /// # async fn send() -> std::io::Result<(u16, Body)> { Ok((429, stream::empty())) }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let request = async {
+    ///     let (status, body) = send().await?;
+    ///     if let Some(call) = llmperf_core::current_call() {
+    ///         call.status(status);
+    ///     }
+    ///     Ok::<_, std::io::Error>(body)
+    /// };
+    /// let mut body = llmperf_core::chat("openai", "gpt-4o-mini").open_wire(request, Dialect::OpenAiChat).await?;
+    /// while body.next().await.is_some() {}
+    /// assert_eq!(body.timing().error_type.as_deref(), Some("429"));
+    /// # Ok(()) }
+    /// ```
+    fn open_wire<F, S, B, E, I, By, ByItems>(self, request: F, dialect: Dialect) -> Open<F, Wire<ByItems>, By>
+    where
+        F: Future<Output = Result<S, E>>,
+        S: Stream<Item = Result<B, I>>,
+        B: AsRef<[u8]>,
+        I: Classify<ByItems>,
+        E: Classify<By>;
+}
+
+impl OpenWire for Call {
+    fn open_wire<F, S, B, E, I, By, ByItems>(self, request: F, dialect: Dialect) -> Open<F, Wire<ByItems>, By>
+    where
+        F: Future<Output = Result<S, E>>,
+        S: Stream<Item = Result<B, I>>,
+        B: AsRef<[u8]>,
+        I: Classify<ByItems>,
+        E: Classify<By>,
+    {
+        self.sees(sees(dialect)).open_by(request, Wire::new(dialect))
+    }
+}
+
+fn sees(dialect: Dialect) -> core::Sees {
+    match dialect.sees() {
+        Sees::Marker => core::Sees::Marker,
+        Sees::Finish => core::Sees::Finish,
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
     impl<S: futures_core::Stream> Sealed for S {}
+    pub trait SealedCall {}
+    impl SealedCall for llmperf_core::Call {}
 }
 
 /// Reads the bytes of a dialect.
