@@ -177,7 +177,7 @@ impl Live {
         if output.ignored || self.ending.is_latched() {
             return;
         }
-        if !self.marks.event_seen() {
+        if !output.uncounted && !self.marks.event_seen() {
             self.first_event();
         }
         if let Some(gap) = self.marks.event(output)

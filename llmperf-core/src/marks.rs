@@ -143,16 +143,16 @@ impl Marks {
     /// What the current read carried; a read may carry several events. Gives the chunk gap that it closes.
     #[inline]
     pub(crate) fn event(&mut self, output: &Output<'_>) -> Option<u64> {
-        if output.ignored {
+        if output.ignored || (output.uncounted && !output.has_output()) {
             return None;
         }
         let at = self.last_read.unwrap_or(self.start);
-        self.events += u64::from(!output.continued);
+        self.events += u64::from(!output.uncounted);
         self.first_event.get_or_insert(at);
         if !output.has_output() {
             return None;
         }
-        self.outputs += u64::from(!output.continued);
+        self.outputs += u64::from(!output.uncounted);
         self.told_tokens += u64::from(output.tokens.unwrap_or(0));
         let answer = output.answer.map_or(0, |piece| piece.bytes as u64);
         let mut bytes = answer;

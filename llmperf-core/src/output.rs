@@ -65,8 +65,8 @@ pub(crate) struct Finish<'a> {
 #[must_use = "an output that is not returned to the measured stream is not measured"]
 pub struct Output<'a> {
     pub(crate) ignored: bool,
-    /// A further part of the event before it: not counted again.
-    pub(crate) continued: bool,
+    /// No event of its own: a further part of the one before, or an `Err` item.
+    pub(crate) uncounted: bool,
     pub(crate) choice: u32,
     pub(crate) answer: Option<Piece<'a>>,
     pub(crate) reasoning: Option<Piece<'a>>,
@@ -86,7 +86,7 @@ impl<'a> Output<'a> {
     pub fn none() -> Self {
         Self {
             ignored: false,
-            continued: false,
+            uncounted: false,
             choice: 0,
             answer: None,
             reasoning: None,
@@ -145,15 +145,15 @@ impl<'a> Output<'a> {
         Self::none().and_done()
     }
 
-    /// An error in the stream. `error_type` is its string code, else its type, its status or its number; never the
+    /// An error event in the stream. `error_type` is its string code, else its type, its status or its number; never the
     /// message.
     pub fn error(error_type: &'a str) -> Self {
         Self::none().and_failure(Failure::new(error_type))
     }
 
-    /// A failure of any class.
+    /// A failure that is no event of the provider's: an `Err` item, of any class.
     pub fn failure(failure: Failure<'a>) -> Self {
-        Self::none().and_failure(failure)
+        Self::none().and_failure(failure).uncounted()
     }
 
     /// Adds text of the answer.
@@ -217,8 +217,8 @@ impl<'a> Output<'a> {
         Self { id: id.into().filter(|id| !id.is_empty()).or(self.id), ..self }
     }
 
-    pub(crate) fn continued(self) -> Self {
-        Self { continued: true, ..self }
+    pub(crate) fn uncounted(self) -> Self {
+        Self { uncounted: true, ..self }
     }
 
     pub(crate) fn has_output(&self) -> bool {

@@ -51,7 +51,7 @@ impl<'a> Read<'a> {
 
     /// A further part of the event that was told last: output of another choice, a second finish reason.
     pub fn also(&mut self, output: Output<'_>) {
-        self.live.event(&output.continued());
+        self.live.event(&output.uncounted());
     }
 
     /// Whether anybody wants the words of the output: content capture, a tokenizer of the caller's. Where nobody does,

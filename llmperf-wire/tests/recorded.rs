@@ -1,30 +1,13 @@
 //! Recorded streams give exactly the counts, usage, finish reasons and outcome of their index, wherever reads are cut.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod recordings;
+
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
 use llmperf_wire::{Decoder, Dialect, Event, Origin, PieceKind, Usage};
+use recordings::recordings;
 use serde_json::Value;
-
-/// The recordings are not part of the repository: they lie beside it where they are at hand.
-fn recordings() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/streams");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(std::env::var_os("CI").is_none(), "the recorded streams are missing: CI must not pass without them");
-    // Past the capture of the test harness: what is left out must be seen.
-    // Past the capture of the test harness: what is left out must be seen.
-    std::io::stderr()
-        .write_all(
-            b"left out: the recorded streams are not at hand
-",
-        )
-        .unwrap();
-    None
-}
 
 /// What a reader counts; the outcome by the rules of the marks, as far as the bytes alone decide it.
 #[derive(Debug, Default, Clone, PartialEq)]

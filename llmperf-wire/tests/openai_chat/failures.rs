@@ -77,7 +77,7 @@ fn an_error_may_stand_in_a_choice_or_in_groqs_own_part() {
 fn an_error_field_line_is_an_error_but_no_event() {
     let mut seen = Vec::new();
     decode("data: {}\n\nerror: {\"detail\":\"d\",\"error\":{\"message\":\"m\"}}\n\n", |chunk| {
-        seen.push((chunk.origin, failure(chunk)))
+        seen.push((chunk.origin, failure(chunk)));
     });
     assert_eq!(seen, [(Origin::Event, None), (Origin::Field, failed("_OTHER", "m"))]);
 }
@@ -86,7 +86,7 @@ fn an_error_field_line_is_an_error_but_no_event() {
 fn a_bare_json_line_is_read_but_no_event() {
     let mut seen = Vec::new();
     let counts = decode("data: {}\n\n{\"error\":{\"code\":\"gone\",\"message\":\"m\"}}", |chunk| {
-        seen.push((chunk.origin, failure(chunk), chunk.unterminated))
+        seen.push((chunk.origin, failure(chunk), chunk.unterminated));
     });
     assert_eq!(seen, [(Origin::Event, None, false), (Origin::Bare, failed("gone", "m"), false)]);
     assert_eq!(counts.unterminated, 0, "the object is whole");

@@ -1,0 +1,112 @@
+//! Recorded streams through `measure_wire`: counts, usage, finish reasons and outcome of their index, wherever reads are
+//! cut, and the bytes as they were.
+#![cfg(feature = "measure")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod recordings;
+
+use futures::{StreamExt as _, executor::block_on, stream};
+use llmperf_core::{Instrumentation, Outcome, Timing, testing::Probe};
+use llmperf_wire::{Dialect, MeasureWire as _};
+use recordings::recordings;
+use serde_json::Value;
+
+fn measured(instrumentation: &Instrumentation, reads: &[&[u8]]) -> Timing {
+    let call = instrumentation.chat("openai", "recorded");
+    let body = stream::iter(reads.iter().map(|read| Ok::<_, std::io::Error>(*read)));
+    let mut body = body.measure_wire(call, Dialect::OpenAiChat);
+    let passed = block_on(async {
+        let mut passed = 0;
+        while let Some(read) = body.next().await {
+            assert_eq!(read.unwrap(), reads[passed]);
+            passed += 1;
+        }
+        passed
+    });
+    assert_eq!(passed, reads.len());
+    body.into_timing()
+}
+
+/// The index says outcome and reason in words: `error (tool_use_failed)`, `stop (choice 0), stop (choice 1)`.
+fn check(timing: &Timing, expected: &Value) {
+    let text = |key: &str| expected[key].as_str().unwrap();
+    let number = |key: &str| expected[key].as_u64();
+    let done = u64::from(text("marker").starts_with("yes"));
+    assert_eq!(Some(timing.chunks), number("events"), "events of {}, {done}", text("file"));
+    assert_eq!(Some(timing.outputs), number("output"), "output of {}", text("file"));
+    assert_eq!(timing.usage.input_tokens(), number("input_tokens"), "{}", text("file"));
+    assert_eq!(timing.usage.output_tokens(), number("output_tokens"), "{}", text("file"));
+    assert_eq!(timing.usage.reasoning_tokens(), number("reasoning_tokens"), "{}", text("file"));
+    let outcome = timing.outcome.unwrap();
+    assert!(text("outcome").starts_with(outcome.as_str()), "{}: {outcome}", text("file"));
+    let reasons: Vec<&str> = text("finish_reason")
+        .split(", ")
+        .filter_map(|reason| reason.split(' ').next())
+        .filter(|reason| *reason != "-")
+        .collect();
+    let found: Vec<&str> = timing.finish_reasons.iter().map(|reason| &*reason.reason).collect();
+    assert_eq!(found, reasons, "{}", text("file"));
+}
+
+#[test]
+fn recorded_streams_are_measured_as_their_index_says_whole_by_bytes_and_at_every_cut() {
+    let Some(folder) = recordings() else { return };
+    let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
+    let instrumentation = Instrumentation::builder().build();
+    let mut files = 0;
+    for expected in index.as_array().unwrap() {
+        if expected["format"] != "Chat Completions SSE" {
+            continue;
+        }
+        files += 1;
+        let bytes = std::fs::read(folder.join(expected["file"].as_str().unwrap())).unwrap();
+        let whole = measured(&instrumentation, &[&bytes]);
+        check(&whole, expected);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        check(&measured(&instrumentation, &single), expected);
+        for cut in 1..bytes.len() {
+            let (head, tail) = bytes.split_at(cut);
+            check(&measured(&instrumentation, &[head, tail]), expected);
+        }
+    }
+    assert_eq!(files, 7);
+}
+
+#[test]
+fn what_the_server_tells_of_itself_is_on_the_span_and_the_error_has_its_code() {
+    let frames = [
+        "data: {\"id\":\"c1\",\"model\":\"m-1\",\"system_fingerprint\":\"fp\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1},\"timings\":{\"prompt_ms\":20.0,\"predicted_ms\":30.0}}\n\n",
+        "data: {\"error\":{\"code\":\"overloaded\",\"message\":\"your prompt 'x' is too long\"}}\n\n",
+    ];
+    let probe = Probe::new();
+    let reads: Vec<&[u8]> = frames.iter().map(|frame| frame.as_bytes()).collect();
+    let timing = measured(probe.instrumentation(), &reads);
+    assert_eq!((timing.outcome, timing.error_type.as_deref()), (Some(Outcome::Error), Some("overloaded")));
+    let span = probe.span();
+    let attribute = |key: &str| {
+        span.attributes
+            .iter()
+            .find(|attribute| attribute.key.as_str() == key)
+            .map(|attribute| attribute.value.to_string())
+    };
+    assert_eq!(attribute("llmperf.server_reported.prompt_time").as_deref(), Some("0.02"));
+    assert_eq!(attribute("openai.response.system_fingerprint").as_deref(), Some("fp"));
+    assert_eq!(attribute("gen_ai.response.model").as_deref(), Some("m-1"));
+    assert_eq!(attribute("error.message"), None);
+}
+
+#[test]
+fn a_broken_transport_and_a_payload_that_does_not_parse_are_told_apart() {
+    let probe = Probe::new();
+    let items = [
+        Ok("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {not json\n\n"),
+        Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+    ];
+    let mut body = stream::iter(items).measure_wire(probe.chat("openai", "m"), Dialect::OpenAiChat);
+    block_on(async { while body.next().await.is_some() {} });
+    let timing = body.into_timing();
+    assert_eq!((timing.outcome, timing.chunks), (Some(Outcome::Interrupted), 1));
+    let oddities = probe.points("llmperf.internal.events");
+    assert_eq!(oddities[0].attribute("llmperf.internal.kind"), "malformed_payload");
+}
