@@ -4,8 +4,6 @@
 //! that many empty ones. Ranges and precision are the same everywhere, so the header is written only when a histogram
 //! leaves the process.
 
-use std::iter::Peekable;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use hdrhistogram::{
     Histogram,
@@ -36,9 +34,17 @@ impl Packed {
     /// The sum of both, without loss.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let mut payload = Vec::with_capacity(self.0.len() + other.0.len());
-        let (mut ours, mut theirs) = (self.counts().peekable(), other.counts().peekable());
+        let (mut ours, mut theirs) = (self.counts(), other.counts());
+        let (mut our, mut their) = (ours.next(), theirs.next());
         let mut end = 0;
-        while let Some((bucket, count)) = lower(&mut ours, &mut theirs) {
+        while let Some((bucket, _)) = lower(our, their) {
+            let mut count = 0_u64;
+            for (next, counts) in [(&mut our, &mut ours), (&mut their, &mut theirs)] {
+                if let Some((_, more)) = next.filter(|(at, _)| *at == bucket) {
+                    count = count.saturating_add(more);
+                    *next = counts.next();
+                }
+            }
             match bucket - end {
                 0 => {}
                 1 => write(0, &mut payload),
@@ -122,25 +128,18 @@ impl Iterator for Counts<'_> {
     }
 }
 
-/// Takes the lower bucket of two sequences; one that both have is their sum.
-fn lower(ours: &mut Peekable<Counts<'_>>, theirs: &mut Peekable<Counts<'_>>) -> Option<(u32, u64)> {
-    let (Some(&(our_bucket, our_count)), Some(&(their_bucket, their_count))) = (ours.peek(), theirs.peek()) else {
-        return ours.next().or_else(|| theirs.next());
-    };
-    if our_bucket < their_bucket {
-        return ours.next();
+/// The one whose bucket is lower.
+fn lower(one: Option<(u32, u64)>, other: Option<(u32, u64)>) -> Option<(u32, u64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
+        (one, other) => one.or(other),
     }
-    theirs.next();
-    if our_bucket > their_bucket {
-        return Some((their_bucket, their_count));
-    }
-    ours.next();
-    Some((our_bucket, our_count.saturating_add(their_count)))
 }
 
 /// Reads a zigzag varint; the ninth byte of a long one counts whole.
+#[inline]
 fn read(from: &mut &[u8]) -> Option<i64> {
-    let mut zigzag = 0_u64;
+    let mut zigzag = 0;
     for shift in (0..=56).step_by(7) {
         let (&byte, rest) = from.split_first()?;
         *from = rest;

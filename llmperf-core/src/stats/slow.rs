@@ -66,6 +66,14 @@ impl Extend<SlowCall> for Slowest {
     }
 }
 
+impl FromIterator<SlowCall> for Slowest {
+    fn from_iter<I: IntoIterator<Item = SlowCall>>(calls: I) -> Self {
+        let mut slowest = Self::default();
+        slowest.extend(calls);
+        slowest
+    }
+}
+
 /// A duration as a number of seconds.
 pub(super) mod seconds {
     use std::time::Duration;

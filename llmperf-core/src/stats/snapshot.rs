@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Figure, Outcomes, SeriesKind, SlowCall, Summary, Table, Window,
-    closed::Closed,
-    slow::{Slowest, seconds},
+    closed::{Closed, Digest},
+    slow::seconds,
     summary::per_second,
 };
 
@@ -113,16 +113,17 @@ impl SeriesSnapshot {
 
 /// One window of one series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
 #[non_exhaustive]
 pub struct WindowSnapshot {
     /// The time that the window covers: shorter than its name while its newest slice fills and while the process is
     /// young. Serialised as `covered_seconds`.
-    #[serde(rename = "covered_seconds", with = "seconds")]
+    #[serde(rename = "covered_seconds", serialize_with = "seconds::serialize")]
     pub covered: Duration,
     /// How the calls ended.
     pub outcomes: Outcomes,
     /// Calls that ended, per second of the time that is covered; absent if that is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
     /// The figures that have values.
     pub figures: BTreeMap<Figure, Summary>,
@@ -149,9 +150,35 @@ impl WindowSnapshot {
     }
 
     fn closed(&self) -> Closed {
-        let mut slowest = Slowest::default();
-        slowest.extend(self.slowest.iter().copied());
         let figures = self.figures.iter().map(|(figure, summary)| (*figure, summary.digest().clone()));
-        Closed { figures: figures.collect(), outcomes: self.outcomes, slowest }
+        Closed { figures: figures.collect(), outcomes: self.outcomes, slowest: self.slowest.iter().copied().collect() }
+    }
+}
+
+/// What is read of a serialised window. The rest follows from it, and is derived again: exact, whatever the text
+/// format did to the digits.
+#[derive(Deserialize)]
+struct Stored {
+    #[serde(rename = "covered_seconds", deserialize_with = "seconds::deserialize")]
+    covered: Duration,
+    outcomes: Outcomes,
+    figures: BTreeMap<Figure, StoredFigure>,
+    slowest: Vec<SlowCall>,
+}
+
+#[derive(Deserialize)]
+struct StoredFigure {
+    histogram: Digest,
+}
+
+impl From<Stored> for WindowSnapshot {
+    fn from(stored: Stored) -> Self {
+        let figures = stored.figures.into_iter().map(|(figure, stored)| (figure, stored.histogram));
+        let closed = Closed {
+            figures: figures.collect(),
+            outcomes: stored.outcomes,
+            slowest: stored.slowest.into_iter().collect(),
+        };
+        Self::new(&closed, stored.covered)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Figure, closed::Digest};
 
@@ -10,7 +10,7 @@ use super::{Figure, closed::Digest};
 ///
 /// Minimum, maximum and mean are exact to the microsecond; quantiles and the standard deviation come from the
 /// histogram, with an error of at most 1 %.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
     /// The figure that this is about.
@@ -18,7 +18,7 @@ pub struct Summary {
     /// Values recorded.
     pub count: u64,
     /// Values per second of the time that the window covers; absent if it covers none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
     /// The mean.
     pub mean: f64,
@@ -38,6 +38,7 @@ pub struct Summary {
     pub p99: f64,
     /// 99.9 % of the values are at most this.
     pub p999: f64,
+    #[serde(rename = "histogram")]
     digest: Digest,
 }
 

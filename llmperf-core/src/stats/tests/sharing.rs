@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     thread,
 };
@@ -15,30 +15,27 @@ use crate::Outcome;
 fn counts_are_exact_while_snapshots_are_taken() {
     const THREADS: usize = 4;
     const CALLS: u64 = 3_000;
-    let (registry, now, running) = (Registry::new(0), AtomicU64::new(0), AtomicUsize::new(THREADS));
+    let (registry, now) = (Registry::new(0), AtomicU64::new(0));
+    let counted = |snapshot: &Snapshot| {
+        let window = snapshot.call("openai", "gpt").and_then(|series| series.window(Window::SinceStart));
+        window.map_or(0, |window| window.outcomes.all())
+    };
     let work = || {
+        let mut seen = 0;
         for call in 0..CALLS {
             let now = now.fetch_add(20 * MILLISECOND, Ordering::Relaxed); // four minutes in all: slices end everywhere
             let series = registry.series(SeriesKind::Call, "openai", "gpt");
             let outcome = Outcome::ALL[call as usize % 4];
             series.record(now, &[(Figure::Duration, call * MILLISECOND)], outcome, true, None);
             series.record_many(now, Figure::ChunkGap, &[MILLISECOND; 3]);
+            if call % 100 == 99 {
+                let calls = counted(&registry.snapshot(now));
+                assert!(calls > seen && calls > call, "{calls} calls after {seen} and {call} of this thread's own");
+                seen = calls;
+            }
         }
-        running.fetch_sub(1, Ordering::Release);
     };
-    let snapshots = thread::scope(|scope| {
-        (0..THREADS).for_each(|_| drop(scope.spawn(work)));
-        let (mut seen, mut snapshots) = (0, 0_u64);
-        while running.load(Ordering::Acquire) > 0 {
-            let snapshot = registry.snapshot(now.load(Ordering::Relaxed));
-            let Some(series) = snapshot.call("openai", "gpt") else { continue };
-            let calls = series.window(Window::SinceStart).unwrap().outcomes.all();
-            assert!(calls >= seen, "{calls} calls after {seen}");
-            (seen, snapshots) = (calls, snapshots + 1);
-        }
-        snapshots
-    });
-    assert!(snapshots > 0);
+    thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(work))));
     let snapshot = registry.snapshot(now.into_inner());
     let measured = snapshot.call("openai", "gpt").unwrap().window(Window::SinceStart).unwrap();
     let calls = THREADS as u64 * CALLS;
