@@ -24,15 +24,14 @@ impl Registry {
 
     /// The series of that kind, name and detail; `_other` if the kind has as many as it may.
     pub(crate) fn series(&self, kind: SeriesKind, name: &str, detail: &str) -> Arc<Series> {
-        let known = find(&self.series.read().unwrap_or_else(PoisonError::into_inner), kind, name, detail);
+        let known = known(&self.series.read().unwrap_or_else(PoisonError::into_inner), kind, name, detail);
         known.unwrap_or_else(|| self.add(kind, name, detail))
     }
 
     fn add(&self, kind: SeriesKind, name: &str, detail: &str) -> Arc<Series> {
         let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
-        let full = all.iter().filter(|series| series.kind() == kind).count() >= SERIES_PER_KIND;
-        let (name, detail) = if full { (OTHER, "") } else { (name, detail) };
-        find(&all, kind, name, detail).unwrap_or_else(|| {
+        known(&all, kind, name, detail).unwrap_or_else(|| {
+            let (name, detail) = if is_full(&all, kind) { (OTHER, "") } else { (name, detail) };
             let series = Arc::new(Series::new(kind, name, detail));
             all.push(Arc::clone(&series));
             series
@@ -46,6 +45,12 @@ impl Registry {
     }
 }
 
-fn find(all: &[Arc<Series>], kind: SeriesKind, name: &str, detail: &str) -> Option<Arc<Series>> {
-    all.iter().find(|series| series.is(kind, name, detail)).cloned()
+/// The series that there is for these names, be it the one that further names share.
+fn known(all: &[Arc<Series>], kind: SeriesKind, name: &str, detail: &str) -> Option<Arc<Series>> {
+    let find = |name, detail| all.iter().find(|series| series.is(kind, name, detail)).cloned();
+    find(name, detail).or_else(|| is_full(all, kind).then(|| find(OTHER, "")).flatten())
+}
+
+fn is_full(all: &[Arc<Series>], kind: SeriesKind) -> bool {
+    all.iter().filter(|series| series.kind() == kind).count() >= SERIES_PER_KIND
 }

@@ -52,7 +52,6 @@ impl Snapshot {
     }
 
     /// A table of one window, for people.
-    #[must_use]
     pub fn table(&self, window: Window) -> Table<'_> {
         Table::new(self, window)
     }
