@@ -164,7 +164,8 @@ struct Open {
 }
 
 impl Open {
-    /// The slice with this number, or the newest if that is younger.
+    /// The slice with this number, or the newest if that is younger: nothing is lost, nor out of order, when a
+    /// processor's clock is a little behind.
     fn slice(&mut self, number: u64) -> &mut Slice {
         if number > self.number {
             self.end(number);

@@ -69,13 +69,12 @@ impl Ring {
         Self { window, slices: VecDeque::new() }
     }
 
-    /// Adds what the series' slice `slice` held. One that is older than the newest counts to the newest: nothing is
-    /// lost when a processor's clock is a little behind.
+    /// Adds what the series' slice `slice` held; slices come in order, the same one perhaps in several parts.
     pub(super) fn add(&mut self, slice: u64, closed: &Closed) {
         let (width, _) = self.window.shape();
         let index = slice / width;
         match self.slices.back_mut() {
-            Some((newest, kept)) if *newest >= index => kept.merge(closed),
+            Some((newest, kept)) if *newest == index => kept.merge(closed),
             _ => {
                 self.expire(slice);
                 self.slices.push_back((index, closed.clone()));
