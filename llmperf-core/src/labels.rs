@@ -101,7 +101,11 @@ impl Labels {
         if let Some(series) = self.find(&capped) {
             return series;
         }
-        let statistics = stats.series(SeriesKind::Call, capped.provider.as_str(), capped.model.as_str());
+        let kind = match capped.side {
+            Side::Client => SeriesKind::Call,
+            Side::Server => SeriesKind::ServerCall,
+        };
+        let statistics = stats.series(kind, capped.provider.as_str(), capped.model.as_str());
         let unanswered = Arc::new(self.sets(&capped, None));
         let series = Arc::new(Series { identity: capped, stats: statistics, unanswered, answered: RwLock::default() });
         let key = self.hasher.hash_one(&series.identity);
