@@ -173,9 +173,12 @@ impl<S: Stream, R: Reader<S::Item>> Stream for Measured<S, R> {
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.project();
-        let Some(live) = this.live.as_deref_mut().filter(|live| !live.ending.is_latched()) else {
+        let Some(live) = this.live.as_deref_mut() else { return this.stream.poll_next(cx) };
+        if live.ending.is_latched() {
+            // No longer measured; what the stream does is still the call's, and no root of its own.
+            let _current = live.enter();
             return this.stream.poll_next(cx);
-        };
+        }
         let mut poll = LivePoll::begin(live);
         let polled = {
             let _current = poll.live().enter();

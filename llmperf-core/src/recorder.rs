@@ -95,14 +95,16 @@ impl Recorder {
         self.timing()
     }
 
-    /// Runs `f` inside the call: spans made there are its children. A panic in it ends the call and propagates.
+    /// Runs `f` inside the call: spans made there are its children, also once the call has ended. A panic in it ends
+    /// the call and propagates.
     pub fn in_scope<T>(&mut self, f: impl FnOnce() -> T) -> T {
-        let Some(live) = self.0.as_deref_mut().filter(|live| !live.ending.is_latched()) else { return f() };
-        let mut poll = LivePoll::begin(live);
-        let value = {
-            let _current = poll.live().context().clone().attach();
-            f()
-        };
+        let Some(live) = self.0.as_deref_mut() else { return f() };
+        let _current = live.context().clone().attach();
+        if live.ending.is_latched() {
+            return f();
+        }
+        let poll = LivePoll::begin(live);
+        let value = f();
         poll.survived();
         value
     }
