@@ -3,31 +3,35 @@
 use opentelemetry::trace::TraceContextExt as _;
 use tracing::Level;
 
-use crate::{Outcome, finish::Finished, live::Live, semconv as name};
+use crate::{Outcome, current, finish::Finished, live::Live, semconv as name};
 
 /// Emits the event of a finished call: target `llmperf`, DEBUG, WARN for `error` and `interrupted`.
 ///
 /// It carries `trace_id` and `span_id`, since the bridge gives events to the nearest `tracing` span, not to ours. The
-/// call's context is attached meanwhile, for appenders that take the ids from there.
+/// call's context is attached meanwhile, for appenders that take the ids from there. A thread that ends emits none:
+/// subscribers keep their buffers in thread-locals.
 pub(crate) fn emit(live: &Live, finished: &Finished) {
     let failed = matches!(finished.outcome, Outcome::Error | Outcome::Interrupted);
-    let enabled = if failed {
-        tracing::enabled!(target: "llmperf", Level::WARN)
-    } else {
-        tracing::enabled!(target: "llmperf", Level::DEBUG)
-    };
-    if enabled {
-        // Attaching panics where a thread's locals are being destroyed; the event is then lost, the thread is not.
-        live.guarded(|| {
-            let _current = live.context().clone().attach();
+    // The subscriber may panic, and so may attaching: inside a borrow of the current context.
+    live.guarded(|| {
+        if !current::is_in_reach() {
+            return;
+        }
+        let enabled = if failed {
+            tracing::enabled!(target: "llmperf", Level::WARN)
+        } else {
+            tracing::enabled!(target: "llmperf", Level::DEBUG)
+        };
+        if enabled {
+            let _current = current::attach(live.context());
             if failed {
                 warn(live, finished);
             } else {
                 debug(live, finished);
             }
             details(live, finished);
-        });
-    }
+        }
+    });
 }
 
 macro_rules! event {

@@ -7,6 +7,7 @@ mod armed;
 mod call;
 mod capture;
 mod clock;
+mod current;
 mod event;
 mod failure;
 mod finish;

@@ -13,6 +13,7 @@ use crate::{
     armed::Armed,
     capture::Content,
     clock::{Clock, Tick},
+    current,
     finish::Finished,
     marks::{Count, Marks},
     outcome::{Ending, Latch, PANIC},
@@ -49,7 +50,7 @@ impl Live {
         Self {
             spec: Spec::new(provider, model),
             instrumentation: instrumentation.clone(),
-            parent: Context::current(),
+            parent: current::current(),
             marks: Marks::starting_at(start),
             ending: Ending::default(),
             answer: Answer::default(),
@@ -128,7 +129,7 @@ impl Live {
     #[inline]
     pub(crate) fn enter(&self) -> Option<ContextGuard> {
         let armed = self.armed.as_ref()?;
-        armed.is_attached(self.marks.event_seen()).then(|| armed.context.clone().attach())
+        if armed.is_attached(self.marks.event_seen()) { current::attach(&armed.context) } else { None }
     }
 
     /// The call's context, once it is armed.

@@ -2,7 +2,7 @@
 
 use opentelemetry::{Context, Key, KeyValue, Value};
 
-use crate::{Failure, Output, Timing, Usage, live::Live, measured::LivePoll};
+use crate::{Failure, Output, Timing, Usage, current, live::Live, measured::LivePoll};
 
 /// An armed call. Hand it to a stream ([`measure`](crate::MeasureStream::measure)), or push into it what a callback
 /// API gives.
@@ -99,7 +99,7 @@ impl Recorder {
     /// the call and propagates.
     pub fn in_scope<T>(&mut self, f: impl FnOnce() -> T) -> T {
         let Some(live) = self.0.as_deref_mut() else { return f() };
-        let _current = live.context().clone().attach();
+        let _current = current::attach(live.context());
         if live.ending.is_latched() {
             return f();
         }

@@ -14,7 +14,7 @@ use opentelemetry::{
     context::{FutureExt as _, WithContext},
 };
 
-use crate::observe::Observer;
+use crate::{current, observe::Observer};
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
@@ -107,7 +107,7 @@ pub trait InCurrentScope: Sized {
     /// # }
     /// ```
     fn in_current_scope(self) -> WithContext<Self> {
-        self.with_context(Context::current())
+        self.with_context(current::current())
     }
 }
 

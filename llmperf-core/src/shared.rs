@@ -13,6 +13,7 @@ use opentelemetry::{Context, Key, KeyValue, Value};
 use crate::{
     Side, Usage,
     clock::{Clock, Tick},
+    current,
     failure::bounded,
     text::Text,
     timing::FinishReason,
@@ -108,7 +109,7 @@ pub struct CallHandle(Context);
 /// The live call whose future, stream or scope is being polled, if there is one.
 #[must_use]
 pub fn current_call() -> Option<CallHandle> {
-    Context::map_current(|context| {
+    current::map_current(|context| {
         Shared::of(context).filter(|shared| shared.live.load(Ordering::Acquire)).map(|_| CallHandle(context.clone()))
     })
 }

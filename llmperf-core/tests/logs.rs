@@ -1,5 +1,5 @@
 //! What log appenders see of a call: one event, its marks as fields, the ids of the call's own span.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use llmperf_core::{Output, Usage, testing::Probe};
+use llmperf_core::{
+    Outcome, Output, Usage,
+    testing::{Point, Probe},
+};
 use opentelemetry::{InstrumentationScope, trace::TracerProvider as _};
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::{
@@ -16,9 +19,10 @@ use opentelemetry_sdk::{
     logs::{LogProcessor, SdkLogRecord, SdkLoggerProvider},
 };
 use tracing::{
-    Event, Level, Subscriber,
+    Dispatch, Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     info_span,
+    subscriber::Interest,
 };
 use tracing_subscriber::{
     Layer, Registry,
@@ -215,20 +219,31 @@ fn the_bridge_puts_the_event_on_the_nearest_tracing_span() {
 fn a_subscriber_that_panics_harms_no_call() {
     struct Panics;
     impl<S: Subscriber> Layer<S> for Panics {
-        #[allow(clippy::panic, reason = "this is what is tested")]
-        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-            assert_ne!(*event.metadata().level(), Level::DEBUG, "scripted");
+        fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+            panic!("scripted");
         }
     }
-    let probe = Probe::new();
-    let outcome = tracing::subscriber::with_default(Registry::default().with(Panics), || {
-        probe.chat("openai", "gpt-4o-mini").start().finish().outcome
-    });
-    assert_eq!(outcome, Some(llmperf_core::Outcome::Complete));
-    assert_eq!(probe.count("llmperf.client.calls"), 1.0);
-    let oddities = probe.points("llmperf.internal.events");
-    assert_eq!(
-        oddities.iter().map(|point| point.attribute("llmperf.internal.kind")).collect::<Vec<_>>(),
-        ["caught_panic"]
-    );
+    struct PanicsWhenAsked;
+    impl<S: Subscriber> Layer<S> for PanicsWhenAsked {
+        fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+            Interest::sometimes()
+        }
+
+        fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+            assert_ne!(metadata.target(), "llmperf", "scripted");
+            true
+        }
+    }
+    let subscribers =
+        [Dispatch::new(Registry::default().with(Panics)), Dispatch::new(Registry::default().with(PanicsWhenAsked))];
+    for subscriber in subscribers {
+        let probe = Probe::new();
+        let outcomes = tracing::dispatcher::with_default(&subscriber, || {
+            [(); 2].map(|()| probe.chat("openai", "gpt-4o-mini").start().finish().outcome)
+        });
+        assert_eq!(outcomes, [Some(Outcome::Complete); 2]);
+        assert_eq!((probe.count("llmperf.client.calls"), probe.spans().len()), (2.0, 2));
+        let [oddities] = <[Point; 1]>::try_from(probe.points("llmperf.internal.events")).unwrap();
+        assert_eq!((oddities.attribute("llmperf.internal.kind"), oddities.sum), ("caught_panic", 2.0));
+    }
 }
