@@ -113,19 +113,20 @@ impl Live {
     /// A joined attempt gives the call around it what it saw, and records nothing itself.
     fn give_to_outer(&self, finished: &Finished) {
         let Some(outer) = crate::shared::Shared::of(&self.parent) else { return };
-        let mut given = outer.given();
-        given.usage.absorb(&self.answer.usage, self.marks.output_seen());
-        given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
-        given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
-        if !self.answer.reasons.is_empty() {
-            given.reasons.clone_from(&self.answer.reasons);
-        }
-        given.head = self.marks.head_at().or(given.head);
-        given.attempts.push(Attempt {
-            started: self.marks.start(),
-            ended: None,
-            model: Some(self.spec.model.clone()),
-            error_type: finished.error_type.clone(),
+        outer.give(|given| {
+            given.usage.absorb(&self.answer.usage, self.marks.output_seen());
+            given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
+            given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
+            if !self.answer.reasons.is_empty() {
+                given.reasons.clone_from(&self.answer.reasons);
+            }
+            given.head = self.marks.head_at().or(given.head);
+            given.attempts.push(Attempt {
+                started: self.marks.start(),
+                ended: None,
+                model: Some(self.spec.model.clone()),
+                error_type: finished.error_type.clone(),
+            });
         });
     }
 

@@ -353,7 +353,7 @@ impl Live {
 
     /// What code inside the call said of it.
     fn told_failure(&self) -> Option<Cow<'static, str>> {
-        Shared::of(self.context()).and_then(|shared| shared.given().failure())
+        Shared::of(self.context()).and_then(Shared::failure)
     }
 
     fn limit_passed(&self) -> bool {

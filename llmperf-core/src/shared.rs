@@ -30,7 +30,8 @@ pub(crate) struct Shared {
     model: Text,
     clock: Clock,
     live: AtomicBool,
-    given: Mutex<Given>,
+    /// Made when something is told: most calls are told nothing.
+    given: Mutex<Option<Box<Given>>>,
 }
 
 /// What others told a call while it lived.
@@ -83,10 +84,20 @@ impl Shared {
     /// No more: the call has ended.
     pub(crate) fn close(&self) -> Given {
         self.live.store(false, Ordering::Release);
-        std::mem::take(&mut *self.given())
+        self.given().take().map(|given| *given).unwrap_or_default()
     }
 
-    pub(crate) fn given(&self) -> MutexGuard<'_, Given> {
+    /// Tells the call something.
+    pub(crate) fn give(&self, what: impl FnOnce(&mut Given)) {
+        what(self.given().get_or_insert_default());
+    }
+
+    /// The failure that code inside the call told.
+    pub(crate) fn failure(&self) -> Option<Cow<'static, str>> {
+        self.given().as_ref().and_then(|given| given.failure())
+    }
+
+    fn given(&self) -> MutexGuard<'_, Option<Box<Given>>> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -173,7 +184,7 @@ impl CallHandle {
 
     fn tell(&self, what: impl FnOnce(&Shared, &mut Given)) {
         if let Some(shared) = Shared::of(&self.0) {
-            what(shared, &mut shared.given());
+            shared.give(|given| what(shared, given));
         }
     }
 }
