@@ -8,10 +8,42 @@ use crate::{
     output::{Kind, Output},
 };
 
+/// An instant that may be absent, in the room of one: no clock reaches the largest tick.
+#[derive(Clone, Copy, Debug)]
+struct Mark(Tick);
+
+impl Mark {
+    const ABSENT: Self = Self(Tick::MAX);
+
+    #[inline]
+    fn get(self) -> Option<Tick> {
+        self.is_set().then_some(self.0)
+    }
+
+    #[inline]
+    fn is_set(self) -> bool {
+        self.0 != Self::ABSENT.0
+    }
+
+    /// Sets it, unless it was set before.
+    #[inline]
+    fn set_first(&mut self, at: Tick) {
+        if !self.is_set() {
+            self.0 = at;
+        }
+    }
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self::ABSENT
+    }
+}
+
 /// A stretch of output: all of it, or the answer alone.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
-    first: Option<Tick>,
+    first: Mark,
     last: Tick,
     first_read: u32,
     last_read: u32,
@@ -27,8 +59,8 @@ impl Span {
     #[inline]
     fn output(&mut self, at: Tick, read: u32, bytes: u64, tokens: Option<u32>) -> Option<u64> {
         let mut gap = None;
-        if self.first.is_none() {
-            (self.first, self.first_read) = (Some(at), read);
+        if !self.first.is_set() {
+            (self.first, self.first_read) = (Mark(at), read);
         }
         if self.reads == 0 || self.last_read != read {
             gap = (self.reads > 0).then(|| at.saturating_sub(self.last));
@@ -60,7 +92,7 @@ impl Span {
     }
 
     fn length(&self) -> u64 {
-        self.first.map_or(0, |first| self.last.saturating_sub(first))
+        self.first.get().map_or(0, |first| self.last.saturating_sub(first))
     }
 }
 
@@ -68,9 +100,9 @@ impl Span {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
     start: Tick,
-    head: Option<Tick>,
-    first_event: Option<Tick>,
-    last_read: Option<Tick>,
+    head: Mark,
+    first_event: Mark,
+    last_read: Mark,
     read: u32,
     events: u64,
     outputs: u64,
@@ -78,11 +110,12 @@ pub(crate) struct Marks {
     answer: Span,
     reasoning_streamed: bool,
     reasoning_summarised: bool,
-    longest_gap: Option<u64>,
+    /// Of the gaps between reads that carry output, once there are two.
+    longest_gap: u64,
     told_tokens: u64,
     // The consumer: when the last item was handed out, when it came back for more, how long it kept us waiting.
-    handed_out: Option<Tick>,
-    came_back: Option<Tick>,
+    handed_out: Mark,
+    came_back: Mark,
     consumer_wait: u64,
     /// Of it, what lies between the first and the last output, where it delays the model's pace.
     pace_wait: u64,
@@ -99,37 +132,37 @@ impl Marks {
     }
 
     pub(crate) fn head(&mut self, at: Tick) {
-        self.head.get_or_insert(at);
+        self.head.set_first(at);
     }
 
     /// Whether the consumer's return must be stamped: only if an item was handed out since the last pending poll.
     #[inline]
     pub(crate) fn awaits_consumer(&self) -> bool {
-        self.handed_out.is_some()
+        self.handed_out.is_set()
     }
 
     /// The consumer polls again.
     #[inline]
     pub(crate) fn polled(&mut self, at: Tick) {
-        self.came_back = Some(at);
+        self.came_back = Mark(at);
     }
 
     /// The poll found nothing ready: the model was still busy, so whatever the consumer did delayed nothing.
     #[inline]
     pub(crate) fn pending(&mut self) {
-        (self.handed_out, self.came_back) = (None, None);
+        (self.handed_out, self.came_back) = (Mark::ABSENT, Mark::ABSENT);
     }
 
     /// A read came back with an item at `at`.
     #[inline]
     pub(crate) fn read(&mut self, at: Tick) {
-        if let (Some(out), Some(back)) = (self.handed_out, self.came_back) {
+        if let (Some(out), Some(back)) = (self.handed_out.get(), self.came_back.get()) {
             let wait = back.saturating_sub(out);
             self.consumer_wait += wait;
             self.wait_since_output += wait;
         }
-        (self.handed_out, self.came_back) = (Some(at), None);
-        self.last_read = Some(at);
+        (self.handed_out, self.came_back) = (Mark(at), Mark::ABSENT);
+        self.last_read = Mark(at);
         self.read = self.read.wrapping_add(1);
     }
 
@@ -146,9 +179,9 @@ impl Marks {
         if output.ignored || (output.uncounted && !output.has_output()) {
             return None;
         }
-        let at = self.last_read.unwrap_or(self.start);
+        let at = self.last_read.get().unwrap_or(self.start);
         self.events += u64::from(!output.uncounted);
-        self.first_event.get_or_insert(at);
+        self.first_event.set_first(at);
         if !output.has_output() {
             return None;
         }
@@ -167,28 +200,28 @@ impl Marks {
         if output.answer.is_some() {
             self.answer.output(at, self.read, answer, output.tokens);
         }
-        let opened = self.all.first.is_some();
+        let opened = self.all.first.is_set();
         let gap = self.all.output(at, self.read, bytes, output.tokens);
         let waited = std::mem::take(&mut self.wait_since_output);
         if opened {
             self.pace_wait += waited;
         }
         if let Some(gap) = gap {
-            self.longest_gap = Some(self.longest_gap.map_or(gap, |longest| longest.max(gap)));
+            self.longest_gap = self.longest_gap.max(gap);
         }
         gap
     }
 
     pub(crate) fn output_seen(&self) -> bool {
-        self.all.first.is_some()
+        self.all.first.is_set()
     }
 
     pub(crate) fn event_seen(&self) -> bool {
-        self.first_event.is_some()
+        self.first_event.is_set()
     }
 
     pub(crate) fn last_read(&self) -> Option<Tick> {
-        self.last_read
+        self.last_read.get()
     }
 
     /// Whether the consumer has held up the output so far by more than a tenth: its pace is not the model's.
@@ -207,10 +240,10 @@ impl Marks {
         open_gap: bool,
         nanos: impl Fn(Tick, Tick) -> u64,
     ) -> Figures {
-        let since_start = |mark: Option<Tick>| mark.map(|mark| nanos(self.start, mark));
-        let generation = self.all.first.map(|_| nanos(self.start, self.all.last));
+        let since_start = |mark: Mark| mark.get().map(|mark| nanos(self.start, mark));
+        let generation = self.all.first.get().map(|_| nanos(self.start, self.all.last));
         let open = (open_gap && self.output_seen()).then(|| at.saturating_sub(self.all.last));
-        let longest = self.longest_gap.max(open);
+        let longest = (self.all.reads > 1).then_some(self.longest_gap).max(open);
         Figures {
             head: since_start(self.head),
             first_chunk: since_start(self.first_event),
@@ -243,7 +276,7 @@ impl Marks {
         if span.reads < 2 || count.choices > 1 || self.is_consumer_bound() {
             return None;
         }
-        Some(nanos(span.first?, span.last) as f64 / after_first as f64)
+        Some(nanos(span.first.get()?, span.last) as f64 / after_first as f64)
     }
 
     /// Tokens that the items themselves told, where a dialect counts them.
@@ -252,11 +285,11 @@ impl Marks {
     }
 
     pub(crate) fn first_output(&self) -> Option<Tick> {
-        self.all.first
+        self.all.first.get()
     }
 
     pub(crate) fn head_at(&self) -> Option<Tick> {
-        self.head
+        self.head.get()
     }
 
     pub(crate) fn outputs(&self) -> u64 {
