@@ -26,15 +26,13 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Armed {
     pub(crate) id: u64,
-    /// The call's span and [`Shared`]; attached around polls.
-    pub(crate) context: Context,
     pub(crate) begun: SystemTime,
     pub(crate) series: Arc<Series>,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) frames: Option<Arc<Frame>>,
     pub(crate) progress: OnceLock<Progress>,
-    /// It is an attempt of another live call: it has a child span, and no metric of its own.
-    pub(crate) joined: bool,
+    /// The context of the live call that this one is an attempt of: it has a child span, and no metric of its own.
+    pub(crate) outer: Option<Box<Context>>,
     attach: Attach,
     phase: Phase,
 }
@@ -62,24 +60,24 @@ impl Live {
         let clock = instrumentation.clock();
         let ago = clock.nanos_between(self.marks.start(), clock.tick());
         let begun = clock.wall() - Duration::from_nanos(ago);
-        let joined = Shared::of(&self.parent).is_some_and(|outer| {
+        let joined = Shared::of(&self.context).is_some_and(|outer| {
             outer.takes_in(self.spec.transport, self.spec.side, &self.spec.provider, &self.spec.model)
         });
         let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
-        let frames = if joined { None } else { scope::innermost(&self.parent) };
+        let frames = if joined { None } else { scope::innermost(&self.context) };
         let spanned = span::begin(self, begun);
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), clock.clone());
+        let shared =
+            Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), instrumentation.clone());
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
             id: IDS.fetch_add(1, Ordering::Relaxed),
-            context: spanned.with_value(shared),
             begun,
             series,
             instruments: instrumentation.instruments(),
             frames,
             progress: OnceLock::new(),
-            joined,
+            outer: joined.then(|| Box::new(self.context.clone())),
             attach,
             phase: Phase::Waiting,
         };
@@ -87,17 +85,18 @@ impl Live {
             instrumentation.live().fetch_add(1, Ordering::AcqRel);
             armed.shift_active(self.spec.side, 1);
         }
+        self.context = spanned.with_value(shared);
         self.armed = Some(armed);
         self.notify_started();
     }
 
     fn notify_started(&self) {
-        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.joined) else { return };
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
         let global = &self.instrumentation.settings().observers;
         if global.is_empty() && armed.frames.is_none() {
             return;
         }
-        let names = [self.spec.operation.as_str(), self.spec.provider.as_str(), self.spec.model.as_str()];
+        let names = [self.spec.operation().as_str(), self.spec.provider.as_str(), self.spec.model.as_str()];
         let call = StartedCall::new(armed.id, self.spec.side, names, &armed.progress);
         let framed = armed.frames.iter().flat_map(Frame::outwards).map(|frame| frame.observer());
         for observer in global.iter().chain(framed) {
@@ -129,7 +128,7 @@ impl Armed {
         self.series.unanswered()
     }
 
-    pub(crate) fn shared(&self) -> Option<&Shared> {
-        Shared::of(&self.context)
+    pub(crate) fn is_joined(&self) -> bool {
+        self.outer.is_some()
     }
 }

@@ -122,7 +122,9 @@ impl Model {
         };
         let mut live = Live::new(instrumentation, self.provider.clone(), self.model.clone());
         live.spec.server.clone_from(&self.server);
-        live.spec.scenario.clone_from(&self.scenario);
+        if let Some(scenario) = &self.scenario {
+            live.spec.extras().scenario = Some(scenario.clone());
+        }
         Call(Some(Box::new(live)))
     }
 }
@@ -141,7 +143,7 @@ impl Call {
 
     /// The operation (`gen_ai.operation.name`). Default: `chat`.
     pub fn operation(self, operation: impl Into<Cow<'static, str>>) -> Self {
-        self.spec(|spec| spec.operation = operation.into().into())
+        self.spec(|spec| spec.extras().operation = Some(operation.into().into()))
     }
 
     /// Which side is measured. Default: the client's.
@@ -162,7 +164,7 @@ impl Call {
 
     /// A scenario of the application (`llmperf.scenario`): "realtime", "batch". Capped on metrics.
     pub fn scenario(self, scenario: impl Into<Cow<'static, str>>) -> Self {
-        self.spec(|spec| spec.scenario = Some(scenario.into().into()))
+        self.spec(|spec| spec.extras().scenario = Some(scenario.into().into()))
     }
 
     /// A label of your own on the `llmperf.*` metrics (tenant, feature): at most two, capped; more are ignored.
@@ -232,7 +234,7 @@ impl Call {
 
     /// Captures content of this call as said here, whatever the instrumentation says.
     pub fn capture(self, capture: Capture) -> Self {
-        self.spec(|spec| spec.extras().content = Some(Content::new(capture)))
+        self.spec(|spec| spec.extras().content = Some(Box::new(Content::new(capture))))
     }
 
     /// The prompt, for content capture; ignored where capture is off.

@@ -6,6 +6,7 @@ use opentelemetry::{KeyValue, trace::TraceContextExt as _};
 
 use crate::{
     GenAiNames, Oddity, Outcome, Side, TokenSource,
+    answer::MOST_GAPS,
     clock::Tick,
     event,
     labels::{InputSize, NameKind, Sets, TokenType, Variant},
@@ -15,7 +16,7 @@ use crate::{
     observe::FinishedCall,
     outcome::Latch,
     scope::Frame,
-    shared::{Attempt, Given},
+    shared::{Attempt, Given, Shared},
     span,
     stats::{Figure, SlowCall},
     text::Text,
@@ -41,8 +42,8 @@ impl Live {
     /// Records the call. Runs at the latch; in `Drop` only if there was none before. Uses the stored context only.
     pub(crate) fn finish(&mut self, latch: &Latch, at: Tick) {
         let Some(armed) = &self.armed else { return };
-        let given = armed.shared().map(super::shared::Shared::close).unwrap_or_default();
-        let joined = armed.joined;
+        let given = Shared::of(&self.context).map(Shared::close).unwrap_or_default();
+        let joined = armed.is_joined();
         let given = self.take_in(given);
         self.flush_gaps();
         let finished = self.figure_out(latch, at, given);
@@ -112,7 +113,8 @@ impl Live {
 
     /// A joined attempt gives the call around it what it saw, and records nothing itself.
     fn give_to_outer(&self, finished: &Finished) {
-        let Some(outer) = crate::shared::Shared::of(&self.parent) else { return };
+        let outer = self.armed.as_ref().and_then(|armed| armed.outer.as_deref());
+        let Some(outer) = outer.and_then(Shared::of) else { return };
         outer.give(|given| {
             given.usage.absorb(&self.answer.usage, self.marks.output_seen());
             given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
@@ -133,13 +135,16 @@ impl Live {
     /// Records the gaps gathered so far: one record each for the convention, and the statistics' own.
     #[cold]
     pub(crate) fn flush_gaps(&mut self) {
-        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.joined) else { return };
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
         let clock = self.instrumentation.clock().clone();
         let consumer_bound = self.marks.is_consumer_bound();
-        let gaps = self.gaps.drain();
-        for gap in gaps.iter_mut() {
-            *gap = clock.nanos_between(0, *gap);
+        let mut gaps = [0; MOST_GAPS];
+        let mut len = 0;
+        for (slot, ticks) in gaps.iter_mut().zip(self.gaps.drain()) {
+            *slot = clock.nanos_between(0, ticks);
+            len += 1;
         }
+        let gaps = &gaps[..len];
         if gaps.is_empty() {
             return;
         }
@@ -181,13 +186,13 @@ impl Live {
         if global.is_empty() && armed.frames.is_none() {
             return;
         }
-        let span = armed.context.span();
+        let span = self.context.span();
         let clock = self.clock();
         let since_start = clock.nanos_between(self.marks.start(), clock.tick());
         let call = FinishedCall {
             id: armed.id,
             side: self.spec.side,
-            operation: self.spec.operation.as_str(),
+            operation: self.spec.operation().as_str(),
             provider: self.spec.provider.as_str(),
             model: self.spec.model.as_str(),
             timing: &finished.timing,
@@ -280,7 +285,7 @@ impl Record<'_> {
     fn gen_ai(&self) {
         let figures = &self.finished.figures;
         let error = self.gen_ai_error();
-        if !is_inference(&self.live.spec.operation) {
+        if !is_inference(self.live.spec.operation()) {
             return self.seconds(M::GenAiOtherDuration, error, Some(figures.duration));
         }
         self.seconds(M::GenAiDuration, error, Some(figures.duration));
@@ -415,7 +420,7 @@ impl Record<'_> {
                 add(Figure::OutputTokenRate, figures.token_rate.map(|rate| (rate * 1_000.0) as u64));
             }
         }
-        let trace_id = armed.context.span().span_context().trace_id().to_bytes();
+        let trace_id = self.live.context.span().span_context().trace_id().to_bytes();
         let slow = SlowCall::new(figures.duration, figures.first_token, trace_id);
         let now = self.live.clock().nanos();
         let streamed = self.live.spec.streamed;

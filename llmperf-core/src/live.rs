@@ -35,7 +35,8 @@ const LONGEST: usize = 256;
 pub(crate) struct Live {
     pub(crate) spec: Spec,
     pub(crate) instrumentation: Instrumentation,
-    pub(crate) parent: Context,
+    /// The parent's; once the call is armed its own, with its span and [`Shared`]. Attached around polls.
+    pub(crate) context: Context,
     pub(crate) marks: Marks,
     pub(crate) ending: Ending,
     pub(crate) answer: Answer,
@@ -50,7 +51,7 @@ impl Live {
         Self {
             spec: Spec::new(provider, model),
             instrumentation: instrumentation.clone(),
-            parent: current::current(),
+            context: current::current(),
             marks: Marks::starting_at(start),
             ending: Ending::default(),
             answer: Answer::default(),
@@ -66,7 +67,7 @@ impl Live {
 
     pub(crate) fn set_parent(&mut self, parent: Context) {
         if self.armed.is_none() {
-            self.parent = parent;
+            self.context = parent;
         }
     }
 
@@ -92,7 +93,7 @@ impl Live {
             return None;
         }
         let capture = &self.instrumentation.settings().capture;
-        Some(self.spec.extras().content.get_or_insert_with(|| Content::new(capture.clone())))
+        Some(self.spec.extras().content.get_or_insert_with(|| Box::new(Content::new(capture.clone()))))
     }
 
     pub(crate) fn wants_text(&self) -> bool {
@@ -129,12 +130,12 @@ impl Live {
     #[inline]
     pub(crate) fn enter(&self) -> Option<ContextGuard> {
         let armed = self.armed.as_ref()?;
-        if armed.is_attached(self.marks.event_seen()) { current::attach(&armed.context) } else { None }
+        if armed.is_attached(self.marks.event_seen()) { current::attach(&self.context) } else { None }
     }
 
-    /// The call's context, once it is armed.
+    /// The call's context, once it is armed; before, its parent's.
     pub(crate) fn context(&self) -> &Context {
-        self.armed.as_ref().map_or(&self.parent, |armed| &armed.context)
+        &self.context
     }
 
     /// The response head has come.
@@ -197,7 +198,7 @@ impl Live {
     fn first_event(&mut self) {
         self.ending.head();
         let side = self.spec.side;
-        if let Some(armed) = self.armed.as_mut().filter(|armed| !armed.joined) {
+        if let Some(armed) = self.armed.as_mut().filter(|armed| !armed.is_joined()) {
             armed.stream(side);
         }
     }

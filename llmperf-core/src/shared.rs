@@ -10,14 +10,7 @@ use std::{
 
 use opentelemetry::{Context, Key, KeyValue, Value};
 
-use crate::{
-    Side, Usage,
-    clock::{Clock, Tick},
-    current,
-    failure::bounded,
-    text::Text,
-    timing::FinishReason,
-};
+use crate::{Instrumentation, Side, Usage, clock::Tick, current, failure::bounded, text::Text, timing::FinishReason};
 
 /// Most attempts, attributes and reasons that are kept of a call.
 const MOST: usize = 64;
@@ -28,7 +21,7 @@ pub(crate) struct Shared {
     side: Side,
     provider: Text,
     model: Text,
-    clock: Clock,
+    instrumentation: Instrumentation,
     live: AtomicBool,
     /// Made when something is told: most calls are told nothing.
     given: Mutex<Option<Box<Given>>>,
@@ -67,8 +60,8 @@ pub(crate) struct Attempt {
 }
 
 impl Shared {
-    pub(crate) fn new(side: Side, provider: Text, model: Text, clock: Clock) -> Self {
-        Self { side, provider, model, clock, live: AtomicBool::new(true), given: Mutex::default() }
+    pub(crate) fn new(side: Side, provider: Text, model: Text, instrumentation: Instrumentation) -> Self {
+        Self { side, provider, model, instrumentation, live: AtomicBool::new(true), given: Mutex::default() }
     }
 
     pub(crate) fn of(context: &Context) -> Option<&Self> {
@@ -138,7 +131,7 @@ impl CallHandle {
 
     fn attempt_with(&self, model: Option<Text>) {
         self.tell(|shared, given| {
-            let started = shared.clock.tick();
+            let started = shared.instrumentation.clock().tick();
             if given.attempts.len() < MOST {
                 given.attempts.push(Attempt { started, ended: None, model, error_type: None });
             }
@@ -149,7 +142,7 @@ impl CallHandle {
     pub fn attempt_failed(&self, error_type: &str) {
         let error_type = bounded(error_type);
         self.tell(|shared, given| {
-            let now = shared.clock.tick();
+            let now = shared.instrumentation.clock().tick();
             if let Some(attempt) = given.attempts.last_mut() {
                 (attempt.ended, attempt.error_type) = (Some(now), Some(error_type));
             }
@@ -158,7 +151,7 @@ impl CallHandle {
 
     /// The response head of the attempt that streams has come.
     pub fn head(&self) {
-        self.tell(|shared, given| given.head = Some(shared.clock.tick()));
+        self.tell(|shared, given| given.head = Some(shared.instrumentation.clock().tick()));
     }
 
     /// The HTTP status of the attempt. If that of the last attempt is 400 or more, the call fails by that number.

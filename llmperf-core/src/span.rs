@@ -21,15 +21,18 @@ const LONGEST_REASON: usize = 64;
 /// Begins the span of a call; gives the parent's context with it.
 pub(crate) fn begin(live: &Live, begun: SystemTime) -> Context {
     let spec = &live.spec;
-    let (operation, model) = (spec.operation.as_str(), spec.model.as_str());
+    let (operation, model) = (spec.operation().as_str(), spec.model.as_str());
     let span_name = if model.is_empty() { operation.to_owned() } else { [operation, " ", model].concat() };
     let kind = spec.kind.clone().unwrap_or(match spec.side {
         Side::Client => SpanKind::Client,
         Side::Server => SpanKind::Internal,
     });
     let given = spec.given();
-    let mut attributes = Vec::with_capacity(5 + given.map_or(0, |extras| extras.attributes.len()));
-    attributes.push(KeyValue::new(name::OPERATION, spec.operation.clone()));
+    // Room for these alone: the span keeps it while the call lives.
+    let of_server = spec.server.as_ref().map_or(0, |(_, port)| 1 + usize::from(port.is_some()));
+    let of_user = given.map_or(0, |extras| extras.attributes.len());
+    let mut attributes = Vec::with_capacity(2 + usize::from(!model.is_empty()) + of_server + of_user);
+    attributes.push(KeyValue::new(name::OPERATION, spec.operation().clone()));
     attributes.push(KeyValue::new(name::PROVIDER, spec.provider.clone()));
     if !model.is_empty() {
         attributes.push(KeyValue::new(name::REQUEST_MODEL, spec.model.clone()));
@@ -40,14 +43,14 @@ pub(crate) fn begin(live: &Live, begun: SystemTime) -> Context {
     }
     attributes.extend(given.into_iter().flat_map(|extras| extras.attributes.iter().cloned()));
     let builder = SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(begun).with_attributes(attributes);
-    let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.parent));
-    live.parent.with_span(span)
+    let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.context));
+    live.context.with_span(span)
 }
 
 /// Writes what was measured onto the span and ends it. Attributes are built only if it records.
 pub(crate) fn end(live: &Live, finished: &Finished) {
     let Some(armed) = &live.armed else { return };
-    let span = armed.context.span();
+    let span = live.context.span();
     let ended = armed.begun + Duration::from_nanos(finished.figures.duration);
     if span.is_recording() {
         span.set_attributes(attributes(live, finished));

@@ -17,11 +17,9 @@ type Tokenizer = Arc<dyn Fn(&str) -> u64 + Send + Sync>;
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) side: Side,
-    pub(crate) operation: Text,
     pub(crate) provider: Text,
     pub(crate) model: Text,
     pub(crate) server: Option<(Text, Option<u16>)>,
-    pub(crate) scenario: Option<Text>,
     pub(crate) kind: Option<SpanKind>,
     pub(crate) sees: Option<Sees>,
     pub(crate) estimate_tokens: bool,
@@ -33,13 +31,16 @@ pub(crate) struct Spec {
 /// What few calls have.
 #[derive(Default)]
 pub(crate) struct Extras {
+    /// Of a call that is no chat.
+    pub(crate) operation: Option<Text>,
+    pub(crate) scenario: Option<Text>,
     pub(crate) labels: Vec<(&'static str, Text)>,
     pub(crate) attributes: Vec<KeyValue>,
     /// Nanoseconds since the start.
     pub(crate) deadline: Option<u64>,
     pub(crate) idle_deadline: Option<u64>,
     pub(crate) tokenizer: Option<Tokenizer>,
-    pub(crate) content: Option<Content>,
+    pub(crate) content: Option<Box<Content>>,
     pub(crate) tokenized: u64,
 }
 
@@ -54,11 +55,9 @@ impl Spec {
     pub(crate) fn new(provider: Text, model: Text) -> Self {
         Self {
             side: Side::Client,
-            operation: Text::Static("chat"),
             provider,
             model,
             server: None,
-            scenario: None,
             kind: None,
             sees: None,
             estimate_tokens: false,
@@ -76,6 +75,11 @@ impl Spec {
         self.extras.as_deref()
     }
 
+    pub(crate) fn operation(&self) -> &Text {
+        static CHAT: Text = Text::Static("chat");
+        self.given().and_then(|extras| extras.operation.as_ref()).unwrap_or(&CHAT)
+    }
+
     pub(crate) fn identity(&self) -> Identity {
         let mut labels = [const { None }; MOST_LABELS];
         for (slot, label) in labels.iter_mut().zip(self.given().into_iter().flat_map(|extras| &extras.labels)) {
@@ -83,12 +87,12 @@ impl Spec {
         }
         Identity {
             side: self.side,
-            operation: self.operation.clone(),
+            operation: self.operation().clone(),
             provider: self.provider.clone(),
             model: self.model.clone(),
             address: self.server.as_ref().map(|(address, _)| address.clone()),
             port: self.server.as_ref().and_then(|(_, port)| *port),
-            scenario: self.scenario.clone(),
+            scenario: self.given().and_then(|extras| extras.scenario.clone()),
             labels,
         }
     }
