@@ -125,7 +125,7 @@ fn spans_made_in_the_scope_of_a_recorder_are_children_of_the_call() {
     let instrumentation = application.instrumentation();
     application.request(async move {
         let mut call = chat(&instrumentation).start();
-        call.in_scope(|| info_span!("inside").in_scope(|| call_back()));
+        call.in_scope(|| info_span!("inside").in_scope(call_back));
         info_span!("outside").in_scope(|| ());
         call.finish();
     });
