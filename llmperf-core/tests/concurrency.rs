@@ -98,7 +98,8 @@ impl Fate {
     /// What comes after the text.
     fn last(self) -> Vec<Step> {
         let finish = Step::Item(Output::finish("stop"));
-        let overloaded = Step::Item(Output::error("overloaded"));
+        // Error and marker in one event: two latches at once, of which the first stands.
+        let overloaded = Step::Item(Output::error("overloaded").and_done());
         let reset = Step::Item(Output::failure(Failure::transport("connection_reset")));
         match self {
             F::Ends | F::EndsWithoutMarker | F::DroppedAfterFinish => vec![finish],
