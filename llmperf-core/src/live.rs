@@ -246,7 +246,7 @@ impl Live {
             self.latched_by_read(latch);
         }
         if output.done {
-            let latch = self.ending.marker();
+            let latch = self.verdict();
             self.latched_by_read(latch);
         }
     }
@@ -305,11 +305,16 @@ impl Live {
 
     /// The caller's own verdict: whole.
     pub(crate) fn complete(&mut self) {
-        let latch = match self.told_failure() {
+        let latch = self.verdict();
+        self.latched(latch);
+    }
+
+    /// The answer is whole, unless code inside the call has said that it failed.
+    fn verdict(&mut self) -> Option<Latch> {
+        match self.told_failure() {
             Some(error_type) => self.ending.error(error_type),
             None => self.ending.marker(),
-        };
-        self.latched(latch);
+        }
     }
 
     /// The whole answer of a call that does not stream: no chunk, no mark.
