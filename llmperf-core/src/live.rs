@@ -171,6 +171,11 @@ impl Live {
         if output.ignored || self.ending.is_latched() {
             return;
         }
+        if let Some(failure) = output.failure.filter(|failure| failure.is_transport() && !output.has_output()) {
+            // A connection that breaks is no event of the answer, and no sign of a head.
+            let latch = self.latch_of(failure);
+            return self.latched_by_read(latch);
+        }
         if !self.marks.event_seen() {
             self.first_event();
         }
