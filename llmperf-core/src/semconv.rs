@@ -29,7 +29,14 @@ pub(crate) fn scope() -> InstrumentationScope {
 pub(crate) const OTHER_NAME: &str = "_other";
 
 macro_rules! names {
-    ($($const:ident = $name:literal;)*) => { $(pub(crate) const $const: &str = $name;)* };
+    ($($const:ident = $name:literal;)*) => {
+        $(pub(crate) const $const: &str = $name;)*
+
+        /// Whether we write attributes of this name.
+        pub(crate) fn is_ours(name: &str) -> bool {
+            [$($name),*].contains(&name)
+        }
+    };
 }
 
 names! {
