@@ -292,9 +292,8 @@ impl Live {
 
     /// A provider's message quotes prompts: it leaves only where capture is on.
     fn error_message(&mut self, message: &str) {
-        if self.content().is_some() {
-            let message = cut(message, LONGEST).to_owned();
-            self.answer.attributes.push(KeyValue::new("error.message", message));
+        if let Some(content) = self.content() {
+            content.error(message);
         }
     }
 

@@ -62,6 +62,7 @@ names! {
     TOKEN_MODALITY = "gen_ai.token.modality";
     TOKEN_TYPE_V1_41 = "gen_ai.token.type";
     ERROR_TYPE = "error.type";
+    ERROR_MESSAGE = "error.message";
     SERVER_ADDRESS = "server.address";
     SERVER_PORT = "server.port";
     // Ours

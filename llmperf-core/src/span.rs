@@ -118,7 +118,8 @@ fn content(live: &Live, finished: &Finished) -> Vec<KeyValue> {
     let finish = finished.timing.finish_reasons.first().map_or("", |reason| &*reason.reason);
     let input = content.input_messages().map(|json| KeyValue::new(name::INPUT_MESSAGES, json));
     let output = content.output_messages(finish).map(|json| KeyValue::new(name::OUTPUT_MESSAGES, json));
-    input.into_iter().chain(output).collect()
+    let error = content.error_message().map(|message| KeyValue::new(name::ERROR_MESSAGE, message));
+    input.into_iter().chain(output).chain(error).collect()
 }
 
 fn usage(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
