@@ -89,11 +89,10 @@ impl Live {
         });
         timing.finish_reasons.clone_from(&self.answer.reasons);
         timing.attempts = u32::try_from(given.attempts.len()).ok().filter(|attempts| *attempts > 0);
-        let attempt_ttft = given
-            .attempts
-            .last()
-            .zip(self.marks.first_output())
-            .map(|(attempt, first)| clock.nanos_between(attempt.started, first));
+        let attempt_ttft = self.marks.first_output().and_then(|first| {
+            let streamed = given.attempts.iter().rev().find(|attempt| attempt.started <= first)?;
+            Some(clock.nanos_between(streamed.started, first))
+        });
         let prices = &self.instrumentation.settings().prices;
         let model = self.answer.model.as_deref().unwrap_or(self.spec.model.as_str());
         let billable = source == Some(TokenSource::Usage) || source == Some(TokenSource::Tokenizer);
@@ -121,9 +120,8 @@ impl Live {
             given.reasons.clone_from(&self.answer.reasons);
         }
         given.head = self.marks.head_at().or(given.head);
-        given.attempts.push(Attempt {
+        given.attempt(Attempt {
             started: self.marks.start(),
-            ended: None,
             model: Some(self.spec.model.clone()),
             error_type: finished.error_type.clone(),
         });
