@@ -215,7 +215,9 @@ impl Live {
                 content.piece(piece);
             }
             if let Some(tokenizer) = self.spec.given().and_then(|extras| extras.tokenizer.clone()) {
-                self.spec.extras().tokenized += tokenizer(piece.text);
+                let tokens = tokenizer(piece.text);
+                let tokenized = &mut self.spec.extras().tokenized;
+                *tokenized = tokenized.saturating_add(tokens);
             }
         }
     }
