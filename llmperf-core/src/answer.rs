@@ -11,6 +11,8 @@ pub(crate) struct Answer {
     pub(crate) reasons: Vec<FinishReason>,
     pub(crate) attributes: Vec<KeyValue>,
     pub(crate) usage: Usage,
+    /// A whole answer that carried output: there is no read to mark it.
+    pub(crate) whole: bool,
 }
 
 /// Gaps between output reads, in ticks, until they are recorded together.

@@ -62,6 +62,7 @@ impl Live {
 
     /// Fills what this call lacks from what those inside it saw.
     fn take_in(&mut self, mut given: Given) -> Given {
+        self.answer.usage = self.answer.usage.settled(self.output_seen());
         self.answer.usage.fill_from(&given.usage);
         self.answer.model = self.answer.model.take().or(given.model.take().map(Into::into));
         self.answer.id = self.answer.id.take().or(given.id.take().map(Into::into));
@@ -113,7 +114,7 @@ impl Live {
     fn give_to_outer(&self, finished: &Finished) {
         let Some(outer) = crate::shared::Shared::of(&self.parent) else { return };
         let mut given = outer.given();
-        given.usage.absorb(&self.answer.usage, self.marks.output_seen());
+        given.usage.absorb(&self.answer.usage, self.output_seen());
         given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
         given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
         if !self.answer.reasons.is_empty() {

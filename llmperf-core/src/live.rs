@@ -260,7 +260,7 @@ impl Live {
 
     pub(crate) fn usage(&mut self, usage: Usage) {
         if !self.ending.is_latched() {
-            self.answer.usage.absorb(&usage, self.marks.output_seen());
+            self.answer.usage.absorb(&usage, self.output_seen());
         }
     }
 
@@ -326,7 +326,10 @@ impl Live {
     /// The whole answer of a call that does not stream: no chunk, no mark.
     pub(crate) fn whole(&mut self, output: &Output<'_>) {
         if !output.ignored && !self.ending.is_latched() {
-            self.output(output);
+            if output.has_output() {
+                self.answer.whole = true;
+                self.output(output);
+            }
             self.answered(output);
         }
         self.complete();
@@ -384,9 +387,14 @@ impl Live {
         }
     }
 
+    /// Whether the answer has carried output, streamed or whole.
+    pub(crate) fn output_seen(&self) -> bool {
+        self.marks.output_seen() || self.answer.whole
+    }
+
     /// The token count that figures are made with, and where it comes from.
     pub(crate) fn count(&self) -> (Count, Usage, Option<TokenSource>) {
-        let output_seen = self.marks.output_seen();
+        let output_seen = self.output_seen();
         let mut usage = self.answer.usage.settled(output_seen);
         let mut source = (!usage.is_empty()).then_some(TokenSource::Usage);
         let mut output = usage.output_tokens();
@@ -399,7 +407,7 @@ impl Live {
             } else if let Some(tokens) = self.marks.told_tokens() {
                 (output, source) = (Some(tokens), Some(TokenSource::Usage));
                 usage = usage.output(tokens);
-            } else if self.spec.estimate_tokens {
+            } else if self.spec.estimate_tokens && self.marks.output_seen() {
                 (output, source) = (Some(self.marks.outputs()), Some(TokenSource::Chunks));
             }
         }
