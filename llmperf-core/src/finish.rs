@@ -141,7 +141,8 @@ impl Live {
         if gaps.is_empty() {
             return;
         }
-        if self.instrumentation.settings().per_chunk && self.spec.side == Side::Client {
+        let per_chunk = self.instrumentation.settings().per_chunk && is_inference(&self.spec.operation);
+        if per_chunk && self.spec.side == Side::Client {
             let sets = self.instrumentation.labels().answered(&armed.series, self.answer.model.as_deref());
             sets.with(Variant::GenAi, |set| {
                 for gap in gaps.iter() {
@@ -202,10 +203,13 @@ impl Live {
 
 /// Operations that are inferences; others have `gen_ai.client.operation.duration` and nothing else of the convention.
 fn is_inference(operation: &Text) -> bool {
-    !matches!(
-        operation.as_str(),
+    let operation = operation.as_str();
+    let is_other = matches!(
+        operation,
         "embeddings" | "retrieval" | "rerank" | "execute_tool" | "create_agent" | "invoke_agent" | "fetch_response"
-    )
+    );
+    let is_memory = operation.ends_with("_memory") || operation.ends_with("_memory_store");
+    !is_other && !is_memory
 }
 
 /// One call on its way into instruments and statistics.
