@@ -23,6 +23,7 @@ pub(crate) enum Clock {
     /// The time-stamp counter.
     Counter(&'static quanta::Clock),
     /// Nanoseconds that a test moves by hand.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` makes one"))]
     Manual(Arc<Hand>),
 }
 
