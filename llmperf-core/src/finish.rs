@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use opentelemetry::{KeyValue, trace::TraceContextExt as _};
+use opentelemetry::{Context, KeyValue, trace::TraceContextExt as _};
 
 use crate::{
     GenAiNames, Oddity, Outcome, Side, TokenSource,
@@ -58,6 +58,8 @@ impl Live {
             self.notify_finished(&finished);
         }
         self.finished = Some(Box::new(finished));
+        // Whoever keeps the stream for its timing must not keep the span around it open.
+        self.parent = Context::default();
     }
 
     /// Fills what this call lacks from what those inside it saw.
