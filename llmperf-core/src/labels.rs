@@ -232,11 +232,8 @@ mod tests {
         let (labels, stats) = (Labels::new(100, Vec::new()), stats::Registry::new());
         for n in 0..10_000 {
             let name = |n: usize| Text::from(format!("name-{n}"));
-            let identity = Identity {
-                model: name(n % 100),
-                scenario: Some(name(n / 100)),
-                ..Identity::folded(Side::Client)
-            };
+            let identity =
+                Identity { model: name(n % 100), scenario: Some(name(n / 100)), ..Identity::folded(Side::Client) };
             labels.series(&identity, &stats);
         }
         let series: usize = labels.series.read().unwrap().values().map(Vec::len).sum();

@@ -262,9 +262,8 @@ fn a_call_that_does_not_stream_has_neither_chunks_nor_a_head() {
 fn run_with_takes_usage_model_and_finish_reason_from_the_answer() {
     let probe = Probe::new();
     let request = ready(Ok::<_, io::Error>("answer"));
-    let run = call(&probe).run_with(request, |text| {
-        Output::text(text).and_usage(Usage::of(12, 5)).and_finish("length").model("m-1")
-    });
+    let run = call(&probe)
+        .run_with(request, |text| Output::text(text).and_usage(Usage::of(12, 5)).and_finish("length").model("m-1"));
     block_on(run).unwrap();
     let span = probe.span();
     assert_eq!(attribute(&span, "gen_ai.usage.output_tokens").as_deref(), Some("5"));
@@ -518,8 +517,8 @@ fn a_call_outlives_the_thread_s_locals() {
 fn sizes_past_all_counting_harm_nobody() {
     let probe = Probe::new();
     let huge = Output::sized(llmperf_core::Kind::Media, usize::MAX).and_sized(llmperf_core::Kind::Media, usize::MAX);
-    let mut reply = paced(&probe, [(1, huge), (1, huge)])
-        .measure_with(call(&probe).tokenizer(|_| u64::MAX), |output| *output);
+    let mut reply =
+        paced(&probe, [(1, huge), (1, huge)]).measure_with(call(&probe).tokenizer(|_| u64::MAX), |output| *output);
     assert_eq!(drain(&mut reply), 2);
     assert_eq!(reply.timing().outcome, Some(Outcome::Complete));
 }

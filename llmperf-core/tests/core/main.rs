@@ -6,6 +6,7 @@ mod ending;
 mod marks;
 mod metrics;
 mod nesting;
+mod peers;
 mod properties;
 mod script;
 mod spans;

@@ -158,7 +158,12 @@ fn the_client_metrics_are_exactly_these() {
         ("llmperf.client.consumer_wait", "s", B_LATENCY, &[GEN_AI, OWN]),
         ("llmperf.client.output_token_rate", "{token}/s", rates, &[GEN_AI, OWN]),
         ("llmperf.client.calls", "{call}", &[], &[GEN_AI, OWN, "gen_ai.request.stream llmperf.outcome error.type"]),
-        ("llmperf.client.active_calls", "{call}", &[], &[&GEN_AI.replace("gen_ai.response.model ", ""), OWN, "llmperf.phase"]),
+        (
+            "llmperf.client.active_calls",
+            "{call}",
+            &[],
+            &[&GEN_AI.replace("gen_ai.response.model ", ""), OWN, "llmperf.phase"],
+        ),
         ("llmperf.client.retries", "{attempt}", &[], &[GEN_AI, OWN]),
         ("llmperf.client.markers_missing", "{call}", &[], &[GEN_AI, OWN]),
         ("llmperf.client.tokens", "{token}", &[], &[GEN_AI, OWN, "llmperf.token.type"]),
@@ -184,7 +189,12 @@ fn the_server_metrics_are_exactly_these() {
         ("llmperf.server.time_to_first_token", "s", B_LATENCY, &[GEN_AI, OWN, "llmperf.input.size"]),
         ("llmperf.server.time_per_output_token", "s", B_GAP, &[GEN_AI, OWN]),
         ("llmperf.server.calls", "{call}", &[], &[GEN_AI, OWN, "gen_ai.request.stream llmperf.outcome error.type"]),
-        ("llmperf.server.active_calls", "{call}", &[], &[&GEN_AI.replace("gen_ai.response.model ", ""), OWN, "llmperf.phase"]),
+        (
+            "llmperf.server.active_calls",
+            "{call}",
+            &[],
+            &[&GEN_AI.replace("gen_ai.response.model ", ""), OWN, "llmperf.phase"],
+        ),
         ("llmperf.server.tokens", "{token}", &[], &[GEN_AI, OWN, "llmperf.token.type"]),
     ]);
     assert_eq!(found, expected);
@@ -254,7 +264,9 @@ fn an_unknown_usage_is_the_convention_s_zero_and_nothing_of_ours() {
     for absent in ["cache_read.input_tokens", "cache_write.input_tokens", "reasoning.output_tokens"] {
         assert!(probe.points(&format!("gen_ai.client.inference.usage.{absent}")).is_empty());
     }
-    for absent in ["gen_ai.client.inference.operation.output_tokens", "llmperf.client.tokens", "llmperf.client.prompt.tokens"] {
+    for absent in
+        ["gen_ai.client.inference.operation.output_tokens", "llmperf.client.tokens", "llmperf.client.prompt.tokens"]
+    {
         assert!(probe.points(absent).is_empty(), "{absent}");
     }
     assert_eq!(one(&probe, "llmperf.client.duration").attribute("llmperf.input.size"), "");
@@ -297,14 +309,8 @@ fn an_estimate_enters_no_counter() {
 #[test]
 fn prompts_have_a_size_class() {
     let probe = Probe::new();
-    let sizes = [
-        (512, "le_512"),
-        (513, "le_2k"),
-        (2_048, "le_2k"),
-        (8_192, "le_8k"),
-        (32_768, "le_32k"),
-        (32_769, "gt_32k"),
-    ];
+    let sizes =
+        [(512, "le_512"), (513, "le_2k"), (2_048, "le_2k"), (8_192, "le_8k"), (32_768, "le_32k"), (32_769, "gt_32k")];
     for (input, _) in sizes {
         measured(&probe, call(&probe), &with_usage(Usage::of(input, 5)));
     }
@@ -368,7 +374,8 @@ fn attempts_beyond_the_first_are_retries_and_unseen_ones_are_absent() {
 
 #[test]
 fn cost_needs_a_row_and_a_count() {
-    let probe = Probe::with(|builder| builder.prices(Prices::new().model("openai", "gpt-4o-mini*", Price::new(2.0, 8.0))));
+    let probe =
+        Probe::with(|builder| builder.prices(Prices::new().model("openai", "gpt-4o-mini*", Price::new(2.0, 8.0))));
     measured(&probe, call(&probe), &with_usage(Usage::of(500_000, 125_000)));
     assert_eq!(one(&probe, "llmperf.client.cost").sum, 2.0);
     measured(&probe, call(&probe), &[text()]);
@@ -493,7 +500,8 @@ fn an_error_type_is_a_code_and_capped() {
         let mut recorder = call(&probe).start();
         recorder.fail(&code);
     }
-    let types: BTreeSet<_> = by(&probe, "llmperf.client.calls", "error.type").into_iter().map(|(code, _)| code).collect();
+    let types: BTreeSet<_> =
+        by(&probe, "llmperf.client.calls", "error.type").into_iter().map(|(code, _)| code).collect();
     assert!(types.len() <= 11 && types.contains("_OTHER"), "{types:?}");
     assert_eq!(probe.count("llmperf.client.calls"), 101.0);
 }
@@ -527,8 +535,13 @@ fn ten_thousand_models_leave_the_cap_and_one() {
     let most = most_values(&probe, calls);
     assert!((2..=101).contains(&most), "{most}");
     assert_eq!(probe.count("llmperf.client.calls"), 10_000.0, "none is lost");
-    is(by(&probe, "llmperf.client.active_calls", "none"), &vec![("", 0.0); probe.points("llmperf.client.active_calls").len()]);
-    assert!(by(&probe, "llmperf.internal.events", "llmperf.internal.kind").iter().any(|(kind, _)| kind == "folded_name"));
+    is(
+        by(&probe, "llmperf.client.active_calls", "none"),
+        &vec![("", 0.0); probe.points("llmperf.client.active_calls").len()],
+    );
+    assert!(
+        by(&probe, "llmperf.internal.events", "llmperf.internal.kind").iter().any(|(kind, _)| kind == "folded_name")
+    );
 }
 
 #[test]

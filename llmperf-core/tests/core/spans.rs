@@ -20,9 +20,7 @@ use opentelemetry::{
     Context, KeyValue, TraceId,
     trace::{Link, SpanKind, TraceContextExt as _, TraceState, Tracer as _, TracerProvider as _},
 };
-use opentelemetry_sdk::trace::{
-    Sampler, SamplingDecision, SamplingResult, SdkTracerProvider, ShouldSample, SpanData,
-};
+use opentelemetry_sdk::trace::{Sampler, SamplingDecision, SamplingResult, SdkTracerProvider, ShouldSample, SpanData};
 
 use crate::script::{attribute, drain, paced, take};
 
@@ -390,7 +388,9 @@ fn content_goes_to_the_span_where_it_is_asked_for_in_all_or_for_a_call() {
     let input = r#"[{"parts":[{"content":"what is it?","type":"text"}],"role":"user"}]"#;
     assert_eq!(attribute(&span, MESSAGES[0]).as_deref(), Some(input));
     let output = attribute(&span, MESSAGES[1]).unwrap();
-    for said in [r#""content":"so""#, r#""content":"word""#, r#""arguments":"{\"q\":1}""#, r#""finish_reason":"tool_calls""#] {
+    for said in
+        [r#""content":"so""#, r#""content":"word""#, r#""arguments":"{\"q\":1}""#, r#""finish_reason":"tool_calls""#]
+    {
         assert!(output.contains(said), "{output} lacks {said}");
     }
     assert_eq!(attribute(&captured(&probe, |call| call.capture(Capture::off())), MESSAGES[0]), None);
