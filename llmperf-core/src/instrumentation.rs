@@ -93,7 +93,6 @@ pub fn is_enabled() -> bool {
 
 impl Instrumentation {
     /// Starts a builder whose defaults are those of the global instrumentation.
-    #[must_use]
     pub fn builder() -> InstrumentationBuilder {
         InstrumentationBuilder::new()
     }
