@@ -32,9 +32,14 @@ impl Meters {
         self.1.reset();
         self.0.force_flush().unwrap();
         let exported = self.1.get_finished_metrics().unwrap();
-        let metrics = exported.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(|scope| scope.metrics());
+        let metrics = exported
+            .iter()
+            .flat_map(ResourceMetrics::scope_metrics)
+            .flat_map(opentelemetry_sdk::metrics::data::ScopeMetrics::metrics);
         let sums = metrics.filter(|metric| metric.name() == name).map(|metric| match metric.data() {
-            AggregatedMetrics::U64(MetricData::Sum(sum)) => sum.data_points().map(|point| point.value()).sum(),
+            AggregatedMetrics::U64(MetricData::Sum(sum)) => {
+                sum.data_points().map(opentelemetry_sdk::metrics::data::SumDataPoint::value).sum()
+            }
             AggregatedMetrics::I64(MetricData::Sum(sum)) => {
                 sum.data_points().map(|point| u64::try_from(point.value()).unwrap()).sum()
             }
