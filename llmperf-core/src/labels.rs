@@ -176,7 +176,9 @@ impl Labels {
         let cap = |kind, name: &Text| self.names.capped(kind, name);
         let address = identity.address.as_ref().map(|address| cap(NameKind::Address, address));
         let is_other = address.as_ref().is_some_and(|address| address.as_str() == name::OTHER_NAME);
-        let label = |index: usize, kind| identity.labels[index].as_ref().map(|(key, value)| (*key, cap(kind, value)));
+        let label = |label: &Option<(&'static str, Text)>| {
+            label.as_ref().map(|(key, value)| (*key, self.names.capped_label(key, value)))
+        };
         Identity {
             side: identity.side,
             operation: cap(NameKind::Operation, &identity.operation),
@@ -185,7 +187,7 @@ impl Labels {
             address,
             port: identity.port.filter(|_| !is_other),
             scenario: identity.scenario.as_ref().map(|scenario| cap(NameKind::Scenario, scenario)),
-            labels: [label(0, NameKind::FirstLabel), label(1, NameKind::SecondLabel)],
+            labels: identity.labels.each_ref().map(label),
         }
     }
 

@@ -287,6 +287,19 @@ fn a_label_of_the_user_s_takes_the_place_of_none_of_ours_and_a_third_is_ignored(
 }
 
 #[test]
+fn a_label_is_capped_by_its_key_wherever_it_stands() {
+    let probe = Probe::with(|builder| builder.name_cap(10));
+    for n in 0..30 {
+        call(&probe).label("tenant", format!("a{n}")).label("feature", "x").start().finish();
+        call(&probe).label("feature", "x").label("tenant", format!("b{n}")).start().finish();
+    }
+    let tenants: BTreeSet<_> = by(&probe, "llmperf.client.calls", "tenant").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(tenants.len(), 11, "{tenants:?}");
+    assert!(probe.points("llmperf.client.calls").iter().all(|point| point.attribute("feature") == "x"));
+    assert_eq!(probe.count("llmperf.client.calls"), 60.0);
+}
+
+#[test]
 fn an_error_type_is_a_code_and_capped() {
     let probe = Probe::with(|builder| builder.name_cap(10));
     measured(&probe, call(&probe), &[Output::error("your prompt 'secret' was refused")]);
