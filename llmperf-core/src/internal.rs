@@ -48,11 +48,14 @@ impl Internal {
         instruments.count(Metric::InternalEvents as usize, times, &[KeyValue::new(INTERNAL_KIND, oddity.as_str())]);
         let bit = 1 << oddity as u8;
         if self.said.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-            tracing::warn!(
-                target: "llmperf",
-                kind = oddity.as_str(),
-                "something could not be measured; llmperf.internal.events counts it, this is said once"
-            );
+            // What could not be measured may be that the log panics.
+            let _ = std::panic::catch_unwind(|| {
+                tracing::warn!(
+                    target: "llmperf",
+                    kind = oddity.as_str(),
+                    "something could not be measured; llmperf.internal.events counts it, this is said once"
+                );
+            });
         }
     }
 }
