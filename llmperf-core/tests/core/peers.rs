@@ -15,7 +15,10 @@ use opentelemetry::{
     Context,
     trace::{Status, TraceContextExt as _, Tracer as _, TracerProvider as _},
 };
-use opentelemetry_sdk::trace::Sampler;
+use opentelemetry_sdk::{
+    error::OTelSdkResult,
+    trace::{Sampler, SdkTracerProvider, Span, SpanData, SpanProcessor},
+};
 
 use crate::script::{Step, attribute, drain, ms, paced, script, take};
 
@@ -458,4 +461,29 @@ fn report_38_whatever_breaks_in_here_the_stream_goes_on() {
     assert_eq!(block_on(reply.collect::<Vec<_>>()), ["a", "b", "c"]);
     assert_eq!(probe.count("llmperf.client.calls"), 1.0);
     assert_eq!(of_span(&probe, "llmperf.outcome").as_deref(), Some("complete"));
+}
+
+/// An exporter that breaks on every span.
+#[derive(Debug)]
+struct Breaks;
+
+impl SpanProcessor for Breaks {
+    fn on_start(&self, _: &mut Span, _: &Context) {}
+    fn on_end(&self, _: SpanData) {
+        panic!("exporter");
+    }
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+#[test]
+fn report_38_nor_an_exporter_that_breaks() {
+    let tracers = SdkTracerProvider::builder().with_span_processor(Breaks).build();
+    let probe = Probe::with(|builder| builder.tracer_provider(&tracers));
+    assert_eq!(drain(&mut stream::iter(["a", "b"]).measure(call(&probe))), 2);
+    assert_eq!(probe.count("llmperf.client.calls"), 1.0);
 }
