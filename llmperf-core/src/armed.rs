@@ -67,8 +67,7 @@ impl Live {
         let frames = if joined { None } else { scope::innermost(&self.context) };
         let spanned = span::begin(self, begun);
         let valid = spanned.span().span_context().is_valid();
-        let shared =
-            Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), instrumentation.clone());
+        let shared = Shared::new(&self.spec, instrumentation.clone(), self.marks.start());
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
             id: IDS.fetch_add(1, Ordering::Relaxed),

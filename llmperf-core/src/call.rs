@@ -20,6 +20,7 @@ use crate::{
     open::{Open, OpenFn},
     reader::{ByItem, Reader, TryWith, With},
     run::Run,
+    semconv::is_ours,
     spec::Spec,
     text::Text,
 };
@@ -177,12 +178,15 @@ impl Call {
         })
     }
 
-    /// An attribute of your own on the span: request parameters, a conversation id. At most 48.
+    /// An attribute of your own on the span: request parameters, a conversation id. At most 48; of one key the last
+    /// value stands. Names that llmperf writes itself are left to it.
     pub fn attribute(self, key: impl Into<Key>, value: impl Into<Value>) -> Self {
         self.spec(|spec| {
+            let attribute = KeyValue::new(key, value);
             let attributes = &mut spec.extras().attributes;
-            if attributes.len() < MOST_ATTRIBUTES {
-                attributes.push(KeyValue::new(key, value));
+            attributes.retain(|other| other.key != attribute.key);
+            if attributes.len() < MOST_ATTRIBUTES && !is_ours(attribute.key.as_str()) {
+                attributes.push(attribute);
             }
         })
     }

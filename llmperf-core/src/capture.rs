@@ -131,11 +131,13 @@ pub(crate) struct Content {
     answer: String,
     reasoning: String,
     tools: String,
+    error: String,
 }
 
 impl Content {
     pub(crate) fn new(capture: Capture) -> Self {
-        Self { capture, prompt: String::new(), answer: String::new(), reasoning: String::new(), tools: String::new() }
+        let [prompt, answer, reasoning, tools, error] = [const { String::new() }; 5];
+        Self { capture, prompt, answer, reasoning, tools, error }
     }
 
     pub(crate) fn capture(&self) -> &Capture {
@@ -145,6 +147,12 @@ impl Content {
     pub(crate) fn prompt(&mut self, text: &str) {
         let room = self.room();
         append(&mut self.prompt, text, room);
+    }
+
+    /// The message of a provider's error: it quotes prompts, so it is content.
+    pub(crate) fn error(&mut self, message: &str) {
+        let room = self.room();
+        append(&mut self.error, message, room);
     }
 
     pub(crate) fn piece(&mut self, piece: Piece<'_>) {
@@ -177,6 +185,11 @@ impl Content {
             .collect();
         (!parts.is_empty())
             .then(|| json!([{ "role": "assistant", "parts": parts, "finish_reason": finish }]).to_string())
+    }
+
+    /// `error.message`; absent without one.
+    pub(crate) fn error_message(&self) -> Option<String> {
+        (!self.error.is_empty()).then(|| self.capture.released(&self.error))
     }
 
     /// What is gathered before redaction: twice the limit, so that a hook that shortens still fills it.

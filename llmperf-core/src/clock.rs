@@ -24,6 +24,7 @@ pub(crate) enum Clock {
     Counter(&'static quanta::Clock),
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only `testing` makes one"))]
     /// Nanoseconds that a test moves by hand.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` makes one"))]
     Manual(Arc<Hand>),
 }
 

@@ -1,6 +1,6 @@
 //! Failures of items and futures: their class, and an `error.type` that stays bounded.
 
-use std::{any::type_name, borrow::Cow, error::Error, io};
+use std::{any::type_name, borrow::Cow, error::Error, io, sync::Arc};
 
 /// `error.type` of what cannot be named.
 pub(crate) const OTHER: &str = "_OTHER";
@@ -101,7 +101,7 @@ impl<'a> Failure<'a> {
         // A chain that bites its tail must not hang the application.
         for _ in 0..32 {
             let error = next?;
-            if let Some(io) = error.downcast_ref::<io::Error>() {
+            if let Some(io) = io_error(error) {
                 if let Some(name) = transport_name(io.kind()) {
                     return Some(Self::transport(name));
                 }
@@ -156,10 +156,21 @@ pub(crate) fn bounded(error_type: &str) -> Cow<'static, str> {
     error_type.to_owned().into()
 }
 
-/// The canonical name of a type, without its parameters: `reqwest::error::Error`.
+/// An I/O error, also one in a box or shared: those two give the source of what they hold as theirs, so that a walk
+/// over sources steps over it.
+fn io_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    let boxed = || error.downcast_ref::<Box<io::Error>>().map(AsRef::as_ref);
+    let shared = || error.downcast_ref::<Arc<io::Error>>().map(AsRef::as_ref);
+    error.downcast_ref::<io::Error>().or_else(boxed).or_else(shared)
+}
+
+/// The canonical name of a type, without its parameters: `reqwest::error::Error`. Of one in a box or shared, its own.
 fn canonical_name<E>() -> &'static str {
-    let full = type_name::<E>();
-    let plain = full.split('<').next().unwrap_or(full);
+    let mut full = type_name::<E>();
+    for holder in ["alloc::boxed::Box<", "alloc::sync::Arc<"] {
+        full = full.strip_prefix(holder).unwrap_or(full);
+    }
+    let plain = full.split(['<', '>']).next().unwrap_or(full);
     if plain.len() <= LONGEST { plain } else { plain.rsplit("::").next().unwrap_or(plain) }
 }
 
@@ -224,6 +235,16 @@ mod tests {
         let held: Box<dyn Error + Send + Sync> = Box::new(io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!(class(&held), (true, "broken_pipe".into()));
         assert_eq!(class(&fmt::Error), (false, "core::fmt::Error".into()));
+    }
+
+    #[test]
+    fn an_error_in_a_box_or_shared_is_what_it_holds() {
+        let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
+        assert_eq!(Failure::of(&Box::new(reset())), Failure::transport("connection_reset"));
+        assert_eq!(Failure::of(&Arc::new(reset())), Failure::transport("connection_reset"));
+        assert_eq!(Failure::of(&io::Error::other(Arc::new(reset()))), Failure::transport("connection_reset"));
+        assert_eq!(Failure::of(&Arc::new(fmt::Error)).error_type(), "core::fmt::Error");
+        assert_eq!(Failure::of(&Box::new(fmt::Error)).error_type(), "core::fmt::Error");
     }
 
     #[test]

@@ -59,10 +59,15 @@ impl Live {
             self.notify_finished(&finished);
         }
         self.finished = Some(Box::new(finished));
+        // Whoever keeps the stream for its timing must not keep the span around it open.
+        if let Some(armed) = &mut self.armed {
+            armed.outer = None;
+        }
     }
 
     /// Fills what this call lacks from what those inside it saw.
     fn take_in(&mut self, mut given: Given) -> Given {
+        self.answer.usage = self.answer.usage.settled(self.output_seen());
         self.answer.usage.fill_from(&given.usage);
         self.answer.model = self.answer.model.take().or(given.model.take().map(Into::into));
         self.answer.id = self.answer.id.take().or(given.id.take().map(Into::into));
@@ -90,15 +95,15 @@ impl Live {
         });
         timing.finish_reasons.clone_from(&self.answer.reasons);
         timing.attempts = u32::try_from(given.attempts.len()).ok().filter(|attempts| *attempts > 0);
-        let attempt_ttft = given
-            .attempts
-            .last()
-            .zip(self.marks.first_output())
-            .map(|(attempt, first)| clock.nanos_between(attempt.started, first));
+        let attempt_ttft = self.marks.first_output().and_then(|first| {
+            let streamed = given.attempts.iter().rev().find(|attempt| attempt.started <= first)?;
+            Some(clock.nanos_between(streamed.started, first))
+        });
         let prices = &self.instrumentation.settings().prices;
-        let model = self.answer.model.as_deref().unwrap_or(self.spec.model.as_str());
         let billable = source == Some(TokenSource::Usage) || source == Some(TokenSource::Tokenizer);
-        let cost = billable.then(|| prices.cost(self.spec.provider.as_str(), model, &usage)).flatten();
+        let cost_as = |model: &str| prices.cost(self.spec.provider.as_str(), model, &usage);
+        let answered_by = self.answer.model.as_deref().filter(|_| billable);
+        let cost = answered_by.and_then(cost_as).or_else(|| billable.then(|| cost_as(self.spec.model.as_str()))?);
         Finished {
             outcome: latch.outcome,
             error_type: timing.error_type.clone(),
@@ -116,16 +121,15 @@ impl Live {
         let outer = self.armed.as_ref().and_then(|armed| armed.outer.as_deref());
         let Some(outer) = outer.and_then(Shared::of) else { return };
         outer.give(|given| {
-            given.usage.absorb(&self.answer.usage, self.marks.output_seen());
+            given.usage.absorb(&self.answer.usage, self.output_seen());
             given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
             given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
             if !self.answer.reasons.is_empty() {
                 given.reasons.clone_from(&self.answer.reasons);
             }
             given.head = self.marks.head_at().or(given.head);
-            given.attempts.push(Attempt {
+            given.attempt(Attempt {
                 started: self.marks.start(),
-                ended: None,
                 model: Some(self.spec.model.clone()),
                 error_type: finished.error_type.clone(),
             });
@@ -148,7 +152,8 @@ impl Live {
         if gaps.is_empty() {
             return;
         }
-        if self.instrumentation.settings().per_chunk && self.spec.side == Side::Client {
+        let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation());
+        if per_chunk && self.spec.side == Side::Client {
             let sets = self.instrumentation.labels().answered(&armed.series, self.answer.model.as_deref());
             sets.with(Variant::GenAi, |set| {
                 for gap in gaps.iter() {
@@ -209,10 +214,13 @@ impl Live {
 
 /// Operations that are inferences; others have `gen_ai.client.operation.duration` and nothing else of the convention.
 fn is_inference(operation: &Text) -> bool {
-    !matches!(
-        operation.as_str(),
+    let operation = operation.as_str();
+    let is_other = matches!(
+        operation,
         "embeddings" | "retrieval" | "rerank" | "execute_tool" | "create_agent" | "invoke_agent" | "fetch_response"
-    )
+    );
+    let is_memory = operation.ends_with("_memory") || operation.ends_with("_memory_store");
+    !is_other && !is_memory
 }
 
 /// One call on its way into instruments and statistics.

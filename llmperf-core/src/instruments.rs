@@ -145,15 +145,18 @@ impl Instruments {
 
     fn make(&self, definition: &Definition) -> Instrument {
         let name = definition.name_in(self.shape.names);
+        // Rows that share a name in a set of names are one instrument only if they share its description too.
+        let namesake = self.table.iter().find(|other| other.name_in(self.shape.names) == name);
+        let description = namesake.unwrap_or(definition).description;
         macro_rules! build {
             ($builder:ident) => {
-                self.meter.$builder(name).with_unit(definition.unit).with_description(definition.description).build()
+                self.meter.$builder(name).with_unit(definition.unit).with_description(description).build()
             };
             ($builder:ident, $bounds:expr) => {
                 self.meter
                     .$builder(name)
                     .with_unit(definition.unit)
-                    .with_description(definition.description)
+                    .with_description(description)
                     .with_boundaries(self.shape.boundaries(definition, $bounds))
                     .build()
             };

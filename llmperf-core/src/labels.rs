@@ -9,7 +9,10 @@ mod sets;
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use opentelemetry::KeyValue;
@@ -26,6 +29,10 @@ use sets::Admission;
 
 /// Most labels of the user's own on a call.
 pub(crate) const MOST_LABELS: usize = 2;
+
+/// Most series. Names are capped kind by kind, their combinations are not; past the SDK's limit on attribute sets
+/// another series could tell nothing apart.
+const MOST_SERIES: usize = sets::MOST_SETS;
 
 /// Whether the caller of a model or the one who serves it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,6 +58,23 @@ pub(crate) struct Identity {
     pub(crate) labels: [Option<(&'static str, Text)>; MOST_LABELS],
 }
 
+impl Identity {
+    /// What the series past the limit become.
+    fn folded(side: Side) -> Self {
+        let other = Text::Static(name::OTHER_NAME);
+        Self {
+            side,
+            operation: other.clone(),
+            provider: other.clone(),
+            model: other,
+            address: None,
+            port: None,
+            scenario: None,
+            labels: [const { None }; MOST_LABELS],
+        }
+    }
+}
+
 /// A series: its capped identity, its statistics, its attribute sets.
 #[derive(Debug)]
 pub(crate) struct Series {
@@ -67,6 +91,7 @@ pub(crate) struct Labels {
     names: Names,
     hasher: RandomState,
     series: RwLock<std::collections::HashMap<u64, Vec<Arc<Series>>, RandomState>>,
+    made: AtomicUsize,
     admission: Arc<Admission>,
     slos: Arc<[Text]>,
 }
@@ -78,6 +103,7 @@ impl Labels {
             names: Names::new(cap),
             hasher: RandomState::new(),
             series: RwLock::default(),
+            made: AtomicUsize::new(0),
             admission: Arc::new(Admission::new(&slos)),
             slos,
         }
@@ -97,7 +123,11 @@ impl Labels {
         if let Some(series) = self.find(identity) {
             return series;
         }
-        let capped = self.capped(identity);
+        let mut capped = self.capped(identity);
+        if self.made.load(Ordering::Relaxed) >= MOST_SERIES && self.find(&capped).is_none() {
+            self.admission.note_folded();
+            capped = Identity::folded(identity.side);
+        }
         if let Some(series) = self.find(&capped) {
             return series;
         }
@@ -114,6 +144,7 @@ impl Labels {
         match bucket.iter().find(|other| other.identity == series.identity) {
             Some(other) => Arc::clone(other),
             None => {
+                self.made.fetch_add(1, Ordering::Relaxed);
                 bucket.push(Arc::clone(&series));
                 series
             }
@@ -147,16 +178,20 @@ impl Labels {
 
     fn capped(&self, identity: &Identity) -> Identity {
         let cap = |kind, name: &Text| self.names.capped(kind, name);
-        let label = |index: usize, kind| identity.labels[index].as_ref().map(|(key, value)| (*key, cap(kind, value)));
+        let address = identity.address.as_ref().map(|address| cap(NameKind::Address, address));
+        let is_other = address.as_ref().is_some_and(|address| address.as_str() == name::OTHER_NAME);
+        let label = |label: &Option<(&'static str, Text)>| {
+            label.as_ref().map(|(key, value)| (*key, self.names.capped_label(key, value)))
+        };
         Identity {
             side: identity.side,
             operation: cap(NameKind::Operation, &identity.operation),
             provider: cap(NameKind::Provider, &identity.provider),
             model: cap(NameKind::Model, &identity.model),
-            address: identity.address.as_ref().map(|address| cap(NameKind::Address, address)),
-            port: identity.port,
+            address,
+            port: identity.port.filter(|_| !is_other),
             scenario: identity.scenario.as_ref().map(|scenario| cap(NameKind::Scenario, scenario)),
-            labels: [label(0, NameKind::FirstLabel), label(1, NameKind::SecondLabel)],
+            labels: identity.labels.each_ref().map(label),
         }
     }
 
@@ -191,5 +226,24 @@ impl Series {
     /// The attribute sets of calls that have not been answered yet.
     pub(crate) fn unanswered(&self) -> &Arc<Sets> {
         &self.unanswered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_of_capped_names_are_bounded_too() {
+        let (labels, stats) = (Labels::new(100, Vec::new()), stats::Registry::new(0));
+        for n in 0..10_000 {
+            let name = |n: usize| Text::from(format!("name-{n}"));
+            let identity =
+                Identity { model: name(n % 100), scenario: Some(name(n / 100)), ..Identity::folded(Side::Client) };
+            labels.series(&identity, &stats);
+        }
+        let series: usize = labels.series.read().unwrap().values().map(Vec::len).sum();
+        assert_eq!(series, MOST_SERIES + 1);
+        assert!(labels.take_folded());
     }
 }

@@ -218,7 +218,9 @@ impl Live {
                 content.piece(piece);
             }
             if let Some(tokenizer) = self.spec.given().and_then(|extras| extras.tokenizer.clone()) {
-                self.spec.extras().tokenized += tokenizer(piece.text);
+                let tokens = tokenizer(piece.text);
+                let tokenized = &mut self.spec.extras().tokenized;
+                *tokenized = tokenized.saturating_add(tokens);
             }
         }
     }
@@ -254,14 +256,14 @@ impl Live {
             self.latched_by_read(latch);
         }
         if output.done {
-            let latch = self.ending.marker();
+            let latch = self.verdict();
             self.latched_by_read(latch);
         }
     }
 
     pub(crate) fn usage(&mut self, usage: Usage) {
         if !self.ending.is_latched() {
-            self.answer.usage.absorb(&usage, self.marks.output_seen());
+            self.answer.usage.absorb(&usage, self.output_seen());
         }
     }
 
@@ -298,9 +300,8 @@ impl Live {
 
     /// A provider's message quotes prompts: it leaves only where capture is on.
     fn error_message(&mut self, message: &str) {
-        if self.content().is_some() {
-            let message = cut(message, LONGEST).to_owned();
-            self.answer.attributes.push(KeyValue::new("error.message", message));
+        if let Some(content) = self.content() {
+            content.error(message);
         }
     }
 
@@ -316,17 +317,25 @@ impl Live {
 
     /// The caller's own verdict: whole.
     pub(crate) fn complete(&mut self) {
-        let latch = match self.told_failure() {
+        let latch = self.verdict();
+        self.latched(latch);
+    }
+
+    /// The answer is whole, unless code inside the call has said that it failed.
+    fn verdict(&mut self) -> Option<Latch> {
+        match self.told_failure() {
             Some(error_type) => self.ending.error(error_type),
             None => self.ending.marker(),
-        };
-        self.latched(latch);
+        }
     }
 
     /// The whole answer of a call that does not stream: no chunk, no mark.
     pub(crate) fn whole(&mut self, output: &Output<'_>) {
         if !output.ignored && !self.ending.is_latched() {
-            self.output(output);
+            if output.has_output() {
+                self.answer.whole = true;
+                self.output(output);
+            }
             self.answered(output);
         }
         self.complete();
@@ -384,9 +393,14 @@ impl Live {
         }
     }
 
+    /// Whether the answer has carried output, streamed or whole.
+    pub(crate) fn output_seen(&self) -> bool {
+        self.marks.output_seen() || self.answer.whole
+    }
+
     /// The token count that figures are made with, and where it comes from.
     pub(crate) fn count(&self) -> (Count, Usage, Option<TokenSource>) {
-        let output_seen = self.marks.output_seen();
+        let output_seen = self.output_seen();
         let mut usage = self.answer.usage.settled(output_seen);
         let mut source = (!usage.is_empty()).then_some(TokenSource::Usage);
         let mut output = usage.output_tokens();
@@ -399,7 +413,7 @@ impl Live {
             } else if let Some(tokens) = self.marks.told_tokens() {
                 (output, source) = (Some(tokens), Some(TokenSource::Usage));
                 usage = usage.output(tokens);
-            } else if self.spec.estimate_tokens {
+            } else if self.spec.estimate_tokens && self.marks.output_seen() {
                 (output, source) = (Some(self.marks.outputs()), Some(TokenSource::Chunks));
             }
         }

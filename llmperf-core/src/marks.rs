@@ -67,9 +67,9 @@ impl Span {
             (self.last, self.last_read) = (at, read);
             self.reads = self.reads.saturating_add(1);
         }
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
         if read == self.first_read {
-            self.first_bytes += bytes;
+            self.first_bytes = self.first_bytes.saturating_add(bytes);
             if let Some(tokens) = tokens {
                 self.first_tokens = Some(self.first_tokens.unwrap_or(0).saturating_add(tokens));
             }
@@ -190,7 +190,7 @@ impl Marks {
         let answer = output.answer.map_or(0, |piece| piece.bytes as u64);
         let mut bytes = answer;
         if let Some(piece) = output.reasoning {
-            bytes += piece.bytes as u64;
+            bytes = bytes.saturating_add(piece.bytes as u64);
             if piece.kind == Kind::ReasoningSummary {
                 self.reasoning_summarised = true;
             } else {

@@ -56,7 +56,7 @@ where
         if let Some(live) = this.live {
             live.spec.streamed = true;
         }
-        let polled = poll_request(this.live.as_deref_mut(), this.request, cx);
+        let polled = poll_request(this.live.as_deref_mut(), this.request, cx, |live, _| live.head());
         polled.map_ok(|stream| {
             let reader = this.reader.take().expect("`Open` polled after it was ready");
             Measured::new(stream, Recorder::new(this.live.take()), reader)
@@ -64,11 +64,12 @@ where
     }
 }
 
-/// Polls a request inside its call: arms the call, marks the head of an `Ok`, ends the call with an `Err`.
+/// Polls a request inside its call: arms the call, gives an `Ok` to `answered`, ends the call with an `Err`.
 pub(crate) fn poll_request<F, T, E, By>(
     live: Option<&mut Live>,
     request: Pin<&mut F>,
     cx: &mut Context<'_>,
+    answered: impl FnOnce(&mut Live, &T),
 ) -> Poll<Result<T, E>>
 where
     F: Future<Output = Result<T, E>>,
@@ -83,7 +84,7 @@ where
     };
     match &polled {
         Poll::Pending => {}
-        Poll::Ready(Ok(_)) => poll.live().head(),
+        Poll::Ready(Ok(answer)) => answered(poll.live(), answer),
         Poll::Ready(Err(error)) => poll.live().failed(error.failure()),
     }
     poll.survived();

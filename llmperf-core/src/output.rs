@@ -231,7 +231,7 @@ impl<'a> Output<'a> {
         }
         let slot = if piece.kind.is_answer() { &mut self.answer } else { &mut self.reasoning };
         // Two pieces of one sort in one item count together; the words of the first stand.
-        *slot = Some(slot.map_or(piece, |first| Piece { bytes: first.bytes + piece.bytes, ..first }));
+        *slot = Some(slot.map_or(piece, |first| Piece { bytes: first.bytes.saturating_add(piece.bytes), ..first }));
         self
     }
 }

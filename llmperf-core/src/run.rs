@@ -40,11 +40,12 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let polled = poll_request(this.live.as_deref_mut(), this.request, cx);
-        if let (Poll::Ready(Ok(answer)), Some(live), Some(reader)) = (&polled, this.live, this.reader.take()) {
-            live.whole(&reader(answer));
-        }
-        polled
+        let reader = this.reader;
+        poll_request(this.live.as_deref_mut(), this.request, cx, |live, answer| {
+            if let Some(reader) = reader.take() {
+                live.whole(&reader(answer));
+            }
+        })
     }
 }
 

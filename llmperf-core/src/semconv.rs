@@ -29,10 +29,17 @@ pub(crate) fn scope() -> InstrumentationScope {
 pub(crate) const OTHER_NAME: &str = "_other";
 
 macro_rules! names {
-    ($($const:ident = $name:literal;)*) => { $(
-        #[doc = concat!("`", $name, "`")]
-        pub const $const: &str = $name;
-    )* };
+    ($($const:ident = $name:literal;)*) => {
+        $(
+            #[doc = concat!("`", $name, "`")]
+            pub const $const: &str = $name;
+        )*
+
+        /// Whether we write attributes of this name.
+        pub(crate) fn is_ours(name: &str) -> bool {
+            [$($name),*].contains(&name)
+        }
+    };
 }
 
 names! {
@@ -58,6 +65,7 @@ names! {
     TOKEN_MODALITY = "gen_ai.token.modality";
     TOKEN_TYPE_V1_41 = "gen_ai.token.type";
     ERROR_TYPE = "error.type";
+    ERROR_MESSAGE = "error.message";
     SERVER_ADDRESS = "server.address";
     SERVER_PORT = "server.port";
     // Ours

@@ -10,7 +10,9 @@ use std::{
 
 use opentelemetry::{Context, Key, KeyValue, Value};
 
-use crate::{Instrumentation, Side, Usage, clock::Tick, current, failure::bounded, text::Text, timing::FinishReason};
+use crate::{
+    Instrumentation, Side, Usage, clock::Tick, current, failure::bounded, spec::Spec, text::Text, timing::FinishReason,
+};
 
 /// Most attempts, attributes and reasons that are kept of a call.
 const MOST: usize = 64;
@@ -22,6 +24,7 @@ pub(crate) struct Shared {
     provider: Text,
     model: Text,
     instrumentation: Instrumentation,
+    start: Tick,
     live: AtomicBool,
     /// Made when something is told: most calls are told nothing.
     given: Mutex<Option<Box<Given>>>,
@@ -54,14 +57,31 @@ impl Given {
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) started: Tick,
-    pub(crate) ended: Option<Tick>,
     pub(crate) model: Option<Text>,
     pub(crate) error_type: Option<Cow<'static, str>>,
 }
 
+impl Given {
+    pub(crate) fn attempt(&mut self, attempt: Attempt) {
+        if self.attempts.len() < MOST {
+            self.attempts.push(attempt);
+        }
+    }
+}
+
 impl Shared {
-    pub(crate) fn new(side: Side, provider: Text, model: Text, instrumentation: Instrumentation) -> Self {
-        Self { side, provider, model, instrumentation, live: AtomicBool::new(true), given: Mutex::default() }
+    /// Of a call of this identity that began at `start`.
+    pub(crate) fn new(spec: &Spec, instrumentation: Instrumentation, start: Tick) -> Self {
+        let (provider, model) = (spec.provider.clone(), spec.model.clone());
+        Self {
+            side: spec.side,
+            provider,
+            model,
+            instrumentation,
+            start,
+            live: AtomicBool::new(true),
+            given: Mutex::default(),
+        }
     }
 
     pub(crate) fn of(context: &Context) -> Option<&Self> {
@@ -119,7 +139,8 @@ pub fn current_call() -> Option<CallHandle> {
 }
 
 impl CallHandle {
-    /// An attempt begins. The first one need not be told: a call that has told none has no count of attempts.
+    /// An attempt begins. Tell each, the first one included; only of a first one that [fails](Self::attempt_failed) is
+    /// that enough. A call that was told of none has no count of attempts.
     pub fn attempt(&self) {
         self.attempt_with(None);
     }
@@ -131,10 +152,7 @@ impl CallHandle {
 
     fn attempt_with(&self, model: Option<Text>) {
         self.tell(|shared, given| {
-            let started = shared.instrumentation.clock().tick();
-            if given.attempts.len() < MOST {
-                given.attempts.push(Attempt { started, ended: None, model, error_type: None });
-            }
+            given.attempt(Attempt { started: shared.instrumentation.clock().tick(), model, error_type: None });
         });
     }
 
@@ -142,9 +160,11 @@ impl CallHandle {
     pub fn attempt_failed(&self, error_type: &str) {
         let error_type = bounded(error_type);
         self.tell(|shared, given| {
-            let now = shared.instrumentation.clock().tick();
+            if given.attempts.is_empty() {
+                given.attempt(Attempt { started: shared.start, model: None, error_type: None });
+            }
             if let Some(attempt) = given.attempts.last_mut() {
-                (attempt.ended, attempt.error_type) = (Some(now), Some(error_type));
+                attempt.error_type = Some(error_type);
             }
         });
     }

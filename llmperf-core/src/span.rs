@@ -12,7 +12,7 @@ use opentelemetry::{
 
 use crate::{
     GenAiNames, Outcome, Side, failure::OTHER, finish::Finished, live::Live, semconv as name, shared::Attempt,
-    text::cut, timing::FinishReason,
+    spec::Spec, text::cut, timing::FinishReason,
 };
 
 /// Longest finish reason that is kept, in bytes.
@@ -27,24 +27,30 @@ pub(crate) fn begin(live: &Live, begun: SystemTime) -> Context {
         Side::Client => SpanKind::Client,
         Side::Server => SpanKind::Internal,
     });
-    let given = spec.given();
+    let builder =
+        SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(begun).with_attributes(identity(spec));
+    let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.context));
+    live.context.with_span(span)
+}
+
+/// What is known at the start, for samplers to decide on: names, server, the user's own attributes.
+fn identity(spec: &Spec) -> Vec<KeyValue> {
+    let own = spec.given().map_or(&[][..], |extras| &extras.attributes);
     // Room for these alone: the span keeps it while the call lives.
     let of_server = spec.server.as_ref().map_or(0, |(_, port)| 1 + usize::from(port.is_some()));
-    let of_user = given.map_or(0, |extras| extras.attributes.len());
-    let mut attributes = Vec::with_capacity(2 + usize::from(!model.is_empty()) + of_server + of_user);
+    let of_model = usize::from(!spec.model.as_str().is_empty());
+    let mut attributes = Vec::with_capacity(2 + of_model + of_server + own.len());
     attributes.push(KeyValue::new(name::OPERATION, spec.operation().clone()));
     attributes.push(KeyValue::new(name::PROVIDER, spec.provider.clone()));
-    if !model.is_empty() {
+    if !spec.model.as_str().is_empty() {
         attributes.push(KeyValue::new(name::REQUEST_MODEL, spec.model.clone()));
     }
     if let Some((address, port)) = &spec.server {
         attributes.push(KeyValue::new(name::SERVER_ADDRESS, address.clone()));
         attributes.extend(port.map(|port| KeyValue::new(name::SERVER_PORT, i64::from(port))));
     }
-    attributes.extend(given.into_iter().flat_map(|extras| extras.attributes.iter().cloned()));
-    let builder = SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(begun).with_attributes(attributes);
-    let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.context));
-    live.context.with_span(span)
+    attributes.extend_from_slice(own);
+    attributes
 }
 
 /// Writes what was measured onto the span and ends it. Attributes are built only if it records.
@@ -90,9 +96,22 @@ fn attributes(live: &Live, finished: &Finished) -> Vec<KeyValue> {
     text(name::RESPONSE_ID, live.answer.id.as_deref());
     text(name::ERROR_TYPE, finished.error_type.as_deref());
     all.extend(finish_reasons(live, finished));
-    all.extend(live.answer.attributes.iter().cloned());
-    all.extend(finished.told.iter().cloned());
+    told(live, finished, &mut all);
     all
+}
+
+/// What the provider and code inside the call told: the last value of a key, and none of a key that is taken. The SDK
+/// would export both.
+fn told(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
+    if live.answer.attributes.is_empty() && finished.told.is_empty() {
+        return;
+    }
+    let at_start = identity(&live.spec);
+    for told in live.answer.attributes.iter().chain(&finished.told).rev() {
+        if !at_start.iter().chain(all.iter()).any(|taken| taken.key == told.key) {
+            all.push(told.clone());
+        }
+    }
 }
 
 /// Messages, where they are captured. The user's hook runs here.
@@ -102,7 +121,8 @@ fn content(live: &Live, finished: &Finished) -> Vec<KeyValue> {
     let finish = finished.timing.finish_reasons.first().map_or("", |reason| &*reason.reason);
     let input = content.input_messages().map(|json| KeyValue::new(name::INPUT_MESSAGES, json));
     let output = content.output_messages(finish).map(|json| KeyValue::new(name::OUTPUT_MESSAGES, json));
-    input.into_iter().chain(output).collect()
+    let error = content.error_message().map(|message| KeyValue::new(name::ERROR_MESSAGE, message));
+    input.into_iter().chain(output).chain(error).collect()
 }
 
 fn usage(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {

@@ -1,7 +1,7 @@
 //! The cap on names: so many of each kind, then `_other`.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
         PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -18,8 +18,6 @@ pub(crate) enum NameKind {
     Model,
     Address,
     Scenario,
-    FirstLabel,
-    SecondLabel,
     ErrorType,
 }
 
@@ -30,12 +28,15 @@ const KINDS: usize = NameKind::ErrorType as usize + 1;
 pub(crate) struct Names {
     cap: usize,
     seen: [RwLock<HashSet<Text>>; KINDS],
+    /// Values of the user's own labels, by key: whichever place a label has in a call.
+    labels: RwLock<HashMap<&'static str, HashSet<Text>>>,
     folded: AtomicBool,
 }
 
 impl Names {
     pub(crate) fn new(cap: usize) -> Self {
-        Self { cap, seen: std::array::from_fn(|_| RwLock::default()), folded: AtomicBool::new(false) }
+        let seen = std::array::from_fn(|_| RwLock::default());
+        Self { cap, seen, labels: RwLock::default(), folded: AtomicBool::new(false) }
     }
 
     /// The name itself while its kind has room, then `_other`.
@@ -44,7 +45,21 @@ impl Names {
         if seen.read().unwrap_or_else(PoisonError::into_inner).contains(name) {
             return name.clone();
         }
-        let mut seen = seen.write().unwrap_or_else(PoisonError::into_inner);
+        self.admitted(&mut seen.write().unwrap_or_else(PoisonError::into_inner), name)
+    }
+
+    /// The same for the value of a label of the user's own: its key is its kind.
+    pub(crate) fn capped_label(&self, key: &'static str, value: &Text) -> Text {
+        let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+        if labels.get(key).is_some_and(|seen| seen.contains(value)) {
+            return value.clone();
+        }
+        drop(labels);
+        let mut labels = self.labels.write().unwrap_or_else(PoisonError::into_inner);
+        self.admitted(labels.entry(key).or_default(), value)
+    }
+
+    fn admitted(&self, seen: &mut HashSet<Text>, name: &Text) -> Text {
         if seen.len() < self.cap || seen.contains(name) {
             seen.insert(name.clone());
             return name.clone();

@@ -7,10 +7,10 @@ use std::sync::{
 
 use opentelemetry::KeyValue;
 
-use crate::{Outcome, semconv as name, text::Text};
+use crate::{Outcome, failure::OTHER, semconv as name, text::Text};
 
 /// Most sets per instrument before ours fold: the SDK's limit of 2,000, less what the folded sets need.
-const MOST_SETS: usize = 1_800;
+pub(super) const MOST_SETS: usize = 1_800;
 
 /// Phase of a live call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +172,17 @@ impl Variant<'_> {
         }
     }
 
+    /// The same with one `error.type` for all: folded sets are few, however many codes there are.
+    fn folded(self) -> Self {
+        let other = |error: Option<&str>| error.map(|_| OTHER);
+        match self {
+            Self::GenAiError(_) => Self::GenAiError(OTHER),
+            Self::GenAiTokens { output, error } => Self::GenAiTokens { output, error: other(error) },
+            Self::Calls { streamed, outcome, error } => Self::Calls { streamed, outcome, error: other(error) },
+            closed => closed,
+        }
+    }
+
     fn is_gen_ai(&self) -> bool {
         matches!(self, Self::GenAi | Self::GenAiError(_) | Self::GenAiModality { .. } | Self::GenAiTokens { .. })
     }
@@ -236,10 +247,15 @@ impl Admission {
         self.folded.load(Ordering::Relaxed) && self.folded.swap(false, Ordering::Relaxed)
     }
 
+    /// Something was folded: it is counted with the next call that ends.
+    pub(super) fn note_folded(&self) {
+        self.folded.store(true, Ordering::Relaxed);
+    }
+
     fn admit(&self, family: usize) -> bool {
         let room = self.admitted[family].fetch_add(1, Ordering::Relaxed) < MOST_SETS;
         if !room {
-            self.folded.store(true, Ordering::Relaxed);
+            self.note_folded();
         }
         room
     }
@@ -271,7 +287,8 @@ impl Bases {
     }
 
     fn made(&self, variant: &Variant<'_>, slos: &[Text]) -> Set {
-        ordered(self.base(variant).iter().cloned().chain(variant.attributes(slos)).collect())
+        // Of one key the first stands: a label of the user's takes the place of none of ours.
+        ordered(variant.attributes(slos).into_iter().chain(self.base(variant).iter().cloned()).collect())
     }
 
     fn find_failed(&self, tag: u8, error: &str) -> Option<Set> {
@@ -328,7 +345,7 @@ impl Sets {
         if self.admitted && self.admission.admit(variant.family()) {
             self.bases.made(variant, &self.slos)
         } else {
-            self.admission.other.made(variant, &self.slos)
+            self.admission.other.made(&variant.folded(), &self.slos)
         }
     }
 }

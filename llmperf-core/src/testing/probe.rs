@@ -119,7 +119,8 @@ impl Probe {
     #[must_use]
     pub fn count(&self, metric: &str) -> f64 {
         let of = |point: &Point| if point.bounds.is_empty() { point.sum } else { point.count as f64 };
-        self.points(metric).iter().map(of).sum()
+        // Not `sum`, whose sum of nothing is -0.
+        self.points(metric).iter().map(of).fold(0.0, |sum, value| sum + value)
     }
 
     /// The names of all metrics that were recorded, sorted.

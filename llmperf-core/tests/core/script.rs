@@ -9,6 +9,7 @@ use std::{
 
 use futures::{Stream, StreamExt as _, executor::block_on};
 use llmperf_core::testing::{ManualClock, Probe};
+use opentelemetry_sdk::trace::SpanData;
 
 #[derive(Debug)]
 pub(crate) enum Step<T> {
@@ -78,4 +79,9 @@ pub(crate) fn take(stream: &mut (impl Stream + Unpin), items: usize) {
 
 pub(crate) fn ms(millis: u64) -> Option<Duration> {
     Some(Duration::from_millis(millis))
+}
+
+/// The value of an attribute of a span, as text.
+pub(crate) fn attribute(span: &SpanData, key: &str) -> Option<String> {
+    span.attributes.iter().find(|attribute| attribute.key.as_str() == key).map(|attribute| attribute.value.to_string())
 }
