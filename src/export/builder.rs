@@ -37,7 +37,7 @@ pub struct Export {
     pub(super) console: bool,
     pub(super) subscriber: bool,
     pub(super) shutdown_limit: Duration,
-    /// Counts the calls that live in this process.
+    /// Counts the calls that live in this process: those of the global instrumentation.
     pub(super) live_calls: fn() -> usize,
 }
 
@@ -72,7 +72,7 @@ impl Export {
             console: false,
             subscriber: true,
             shutdown_limit: SHUTDOWN_LIMIT,
-            live_calls: || 0,
+            live_calls: || llmperf_core::Instrumentation::global().live_calls(),
         }
     }
 
@@ -173,6 +173,27 @@ impl Export {
     }
 
     /// Builds the providers and sets nothing global: for tests, and for applications that hand providers around.
+    ///
+    /// What measures is then told of them, or it keeps to the global ones:
+    ///
+    /// ```
+    /// # #[cfg(feature = "stdout")]
+    /// # fn main() -> Result<(), llmperf::export::Error> {
+    /// let telemetry = llmperf::export::stdout().build()?;
+    /// let mut instrumentation = llmperf::Instrumentation::builder();
+    /// if let Some(tracers) = telemetry.tracer_provider() {
+    ///     instrumentation = instrumentation.tracer_provider(tracers);
+    /// }
+    /// if let Some(meters) = telemetry.meter_provider() {
+    ///     instrumentation = instrumentation.meter_provider(meters.clone());
+    /// }
+    /// let call = instrumentation.build().chat("openai", "gpt-4o-mini");
+    /// # drop(call);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "stdout"))]
+    /// # fn main() {}
+    /// ```
     ///
     /// # Errors
     ///

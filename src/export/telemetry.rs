@@ -166,7 +166,8 @@ impl Telemetry {
         self.ledger.dropped()
     }
 
-    /// Waits until no measured call is live, but no longer than `limit`; returns how many still are.
+    /// Waits until no call of the global instrumentation is live, but no longer than `limit`; returns how many still
+    /// are.
     ///
     /// It blocks the thread: on a current-thread runtime the calls cannot get on meanwhile, so let them end first.
     pub fn drain(&self, limit: Duration) -> usize {

@@ -31,6 +31,16 @@ fn drain_says_how_many_calls_still_live() {
 }
 
 #[test]
+fn drain_counts_the_calls_of_the_global_instrumentation() {
+    let telemetry = Export::to(Destination::Stdout).traces(false).metrics(false).build().unwrap();
+    assert_eq!(telemetry.drain(Duration::ZERO), 0);
+    let call = llmperf_core::chat("local", "swift-1").start();
+    assert_eq!(telemetry.drain(Duration::ZERO), 1);
+    drop(call);
+    assert_eq!(telemetry.drain(Duration::ZERO), 0);
+}
+
+#[test]
 fn the_guard_and_its_error_go_anywhere() {
     fn anywhere<T: Send + Sync + 'static>() {}
     anywhere::<Telemetry>();
