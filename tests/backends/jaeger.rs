@@ -131,8 +131,9 @@ fn config(grpc: u16, http: u16, query: u16) -> Value {
         },
         "extensions": {
             "jaeger_storage": { "backends": { "memory": { "memory": { "max_traces": MAX_TRACES } } } },
-            // Nobody asks by gRPC, but it has no switch: any port will do.
-            "jaeger_query": { "storage": { "traces": "memory" }, "http": on(query), "grpc": on(0) },
+            // Nobody asks by gRPC, but it has no switch: any port will do. Its own traces would go to the default port of
+            // OTLP, where a collector of the developer may listen.
+            "jaeger_query": { "storage": { "traces": "memory" }, "http": on(query), "grpc": on(0), "enable_tracing": false },
         },
         "receivers": { "otlp": { "protocols": { "grpc": on(grpc), "http": on(http) } } },
         "exporters": { "jaeger_storage_exporter": { "trace_storage": "memory" } },
