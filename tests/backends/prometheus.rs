@@ -28,31 +28,42 @@ pub(crate) struct Prometheus {
 impl Prometheus {
     /// Starts a Prometheus with an empty store that asks each of `targets` for `/metrics` every second.
     pub(crate) fn start(targets: &[SocketAddr]) -> Result<Self> {
-        on_free_ports(|[port]| {
-            let folder = Folder::new("prometheus")?;
-            let config = folder.write("config.yaml", &config(targets).to_string())?;
-            let client = Client::new();
-            let url = format!("http://127.0.0.1:{port}");
+        on_free_ports(|[port]| Self::start_on(port, targets))
+    }
 
-            let flag = |name: &str, value: OsString| {
-                let mut flag = OsString::from(name);
-                flag.push(value);
-                flag
-            };
-            let arguments = [
-                flag("--config.file=", config.into()),
-                flag("--storage.tsdb.path=", folder.path("data").into()),
-                flag("--web.listen-address=", format!("127.0.0.1:{port}").into()),
-                "--web.enable-otlp-receiver".into(),
-                "--log.level=warn".into(),
-                // By default it looks at its targets 5 s after the start.
-                "--scrape.discovery-reload-interval=100ms".into(),
-            ];
-            let readiness = format!("{url}/-/ready");
-            let is_ready = || matches!(client.get(&readiness, &[]), Ok((200, _)));
-            let server = Server::start("prometheus", arguments, folder, is_ready)?;
-            Ok(Self { otlp_http: format!("{url}/api/v1/otlp"), url, client, _server: server })
+    /// As [`start`](Self::start), with one target that must know, before it can be asked, where it may push to: `make`
+    /// is given [`otlp_http`](Self::otlp_http).
+    pub(crate) fn start_with<T>(make: impl Fn(&str) -> Result<(SocketAddr, T)>) -> Result<(Self, T)> {
+        on_free_ports(|[port]| {
+            let (target, made) = make(&otlp_http(port))?;
+            Ok((Self::start_on(port, &[target])?, made))
         })
+    }
+
+    fn start_on(port: u16, targets: &[SocketAddr]) -> Result<Self> {
+        let folder = Folder::new("prometheus")?;
+        let config = folder.write("config.yaml", &config(targets).to_string())?;
+        let client = Client::new();
+        let url = format!("http://127.0.0.1:{port}");
+
+        let flag = |name: &str, value: OsString| {
+            let mut flag = OsString::from(name);
+            flag.push(value);
+            flag
+        };
+        let arguments = [
+            flag("--config.file=", config.into()),
+            flag("--storage.tsdb.path=", folder.path("data").into()),
+            flag("--web.listen-address=", format!("127.0.0.1:{port}").into()),
+            "--web.enable-otlp-receiver".into(),
+            "--log.level=warn".into(),
+            // By default it looks at its targets 5 s after the start.
+            "--scrape.discovery-reload-interval=100ms".into(),
+        ];
+        let readiness = format!("{url}/-/ready");
+        let is_ready = || matches!(client.get(&readiness, &[]), Ok((200, _)));
+        let server = Server::start("prometheus", arguments, folder, is_ready)?;
+        Ok(Self { otlp_http: otlp_http(port), url, client, _server: server })
     }
 
     /// What an instant query gives now. Fails on bad PromQL, and on an answer that holds no plain numbers.
@@ -109,6 +120,10 @@ enum Data {
 struct Series {
     metric: BTreeMap<String, String>,
     value: (f64, String),
+}
+
+fn otlp_http(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/api/v1/otlp")
 }
 
 /// JSON is YAML.

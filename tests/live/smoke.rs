@@ -1,17 +1,14 @@
 //! The real servers start, take what is sent to them, give it back, and are gone afterwards.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod backends;
-
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use backends::{Client, Jaeger, Kind, Prometheus, Status};
 use serde_json::json;
+
+use crate::backends::{self, Client, Jaeger, Kind, Prometheus, Status};
 
 #[test]
 fn jaeger_gives_back_the_span_that_it_was_sent() {
