@@ -409,7 +409,7 @@ impl Record<'_> {
     fn statistics(&self) {
         let Some(armed) = &self.live.armed else { return };
         let figures = &self.finished.figures;
-        let mut values = [(Figure::Duration, figures.duration); 8];
+        let mut values = [(Figure::Duration, figures.duration); 9];
         let mut len = 1;
         let mut add = |figure, value: Option<u64>| {
             if let Some(value) = value {
@@ -422,6 +422,7 @@ impl Record<'_> {
             add(Figure::TimeToFirstChunk, figures.first_chunk);
             add(Figure::TimeToFirstToken, figures.first_token);
             add(Figure::TimeToFirstAnswer, figures.first_answer);
+            add(Figure::ConsumerWait, Some(figures.consumer_wait));
             if !figures.consumer_bound {
                 add(Figure::TimePerOutputToken, figures.per_token.map(|nanos| nanos as u64));
                 add(Figure::LongestGap, figures.longest_gap);

@@ -32,7 +32,7 @@ use crate::{current, observe::Observer};
 /// scope.close();
 /// ```
 #[derive(Debug)]
-#[must_use = "a scope that is dropped observes nothing more"]
+#[must_use = "a scope that is dropped is closed: calls that end after it are late"]
 pub struct Scope {
     frame: Arc<Frame>,
     context: Context,

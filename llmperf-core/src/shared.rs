@@ -174,7 +174,8 @@ impl CallHandle {
         self.tell(|shared, given| given.head = Some(shared.instrumentation.clock().tick()));
     }
 
-    /// The HTTP status of the attempt. If that of the last attempt is 400 or more, the call fails by that number.
+    /// The HTTP status of the attempt. If that of the last attempt is 400 or more, the call fails: by
+    /// the code in its body where a decoder finds one, else by that number.
     pub fn status(&self, status: u16) {
         self.tell(|_, given| given.status = Some(status));
     }

@@ -116,6 +116,7 @@ impl Fate {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a script of a few steps")]
 enum Step {
     Item(Output<'static>),
     Panic,

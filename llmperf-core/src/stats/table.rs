@@ -37,10 +37,10 @@ fn block(f: &mut fmt::Formatter<'_>, series: &SeriesSnapshot, window: &WindowSna
     writeln!(f, "\n{}", heading(series))?;
     writeln!(f, "  {}", outcomes(window))?;
     if !window.figures.is_empty() {
-        row(f, "", ["count", "mean", "P50", "P95", "P99", "max"].map(str::to_owned))?;
+        row(f, "", &["count", "mean", "P50", "P95", "P99", "max"].map(str::to_owned))?;
     }
     for (figure, summary) in &window.figures {
-        row(f, &figure.as_str().replace('_', " "), cells(*figure, summary))?;
+        row(f, &figure.as_str().replace('_', " "), &cells(*figure, summary))?;
     }
     for call in &window.slowest {
         write!(f, "  slow: {}", seconds(call.duration.as_secs_f64()))?;
@@ -105,7 +105,7 @@ fn outcomes(window: &WindowSnapshot) -> String {
     line
 }
 
-fn row(f: &mut fmt::Formatter<'_>, label: &str, cells: [String; 6]) -> fmt::Result {
+fn row(f: &mut fmt::Formatter<'_>, label: &str, cells: &[String; 6]) -> fmt::Result {
     write!(f, "  {label:<21}")?;
     cells.iter().try_for_each(|cell| write!(f, " {cell:>9}"))?;
     writeln!(f)
