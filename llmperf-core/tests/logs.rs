@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -54,8 +54,22 @@ impl Visit for Line {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Lines(Arc<Mutex<Vec<Line>>>);
+
+impl Default for Lines {
+    fn default() -> Self {
+        keep_call_sites_awake();
+        Self(Arc::default())
+    }
+}
+
+/// Keeps one subscriber registered for as long as the tests run. With a single one at a time, `tracing` asks only the thread
+/// that meets a call site first, and one that has no subscriber would switch the site off for all.
+fn keep_call_sites_awake() {
+    static AWAKE: OnceLock<Dispatch> = OnceLock::new();
+    AWAKE.get_or_init(|| Dispatch::new(Registry::default()));
+}
 
 impl Lines {
     fn all(&self) -> Vec<Line> {
@@ -181,6 +195,7 @@ fn a_subscriber_that_wants_less_than_debug_sees_failures_alone() {
 /// The OpenTelemetry appender takes the ids from the context that is current while the event is emitted.
 #[test]
 fn a_log_record_has_the_trace_context_of_the_call_whatever_tracing_span_is_around_it() {
+    keep_call_sites_awake();
     let (probe, records) = (Probe::new(), Records::default());
     let loggers = SdkLoggerProvider::builder().with_log_processor(records.clone()).build();
     let bridge = tracing_opentelemetry::layer().with_tracer(probe.tracer_provider().tracer("application"));
@@ -201,6 +216,7 @@ fn a_log_record_has_the_trace_context_of_the_call_whatever_tracing_span_is_aroun
 /// The bridge's rule: it writes an event onto the nearest `tracing` span, which is why ours carries ids.
 #[test]
 fn the_bridge_puts_the_event_on_the_nearest_tracing_span() {
+    keep_call_sites_awake();
     let probe = Probe::new();
     let bridge = tracing_opentelemetry::layer().with_tracer(probe.tracer_provider().tracer("application"));
     tracing::subscriber::with_default(Registry::default().with(bridge), || {

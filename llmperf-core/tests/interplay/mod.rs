@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     pin::Pin,
+    sync::OnceLock,
     task::{Context, Poll},
 };
 
@@ -41,6 +42,7 @@ impl Application {
         sampler: Sampler,
         set_up: impl FnOnce(Bridge) -> L,
     ) -> Self {
+        keep_call_sites_awake();
         let probe = Probe::sampled(sampler, |builder| builder);
         let bridge = tracing_opentelemetry::layer().with_tracer(probe.tracer_provider().tracer("application"));
         let dispatch = Dispatch::new(Registry::default().with(set_up(bridge)));
@@ -128,4 +130,11 @@ impl Stream for Decoding {
             Poll::Ready(Some("word"))
         })
     }
+}
+
+/// Keeps one subscriber registered for as long as the tests run. With a single one at a time, `tracing` asks only the thread
+/// that meets a call site first, and one that has no subscriber would switch the site off for all.
+fn keep_call_sites_awake() {
+    static AWAKE: OnceLock<Dispatch> = OnceLock::new();
+    AWAKE.get_or_init(|| Dispatch::new(Registry::default()));
 }
