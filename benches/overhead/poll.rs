@@ -82,18 +82,20 @@ pub(crate) fn race_tracing(criterion: &mut Criterion) {
             Contestant::new(
                 "span entered for each poll",
                 within(|span, times| {
+                    let mut tokens = Tokens::new();
                     for _ in 0..times {
                         let _entered = span.enter();
-                        poll(&mut Tokens, 1);
+                        poll(&mut tokens, 1);
                     }
                 }),
             ),
             Contestant::new(
                 "event for each chunk",
                 within(|span, times| {
+                    let mut tokens = Tokens::new();
                     let _entered = span.enter();
                     for chunk in 0..times {
-                        poll(&mut Tokens, 1);
+                        poll(&mut tokens, 1);
                         tracing::info!(chunk, "chunk");
                     }
                 }),
@@ -113,7 +115,8 @@ pub(crate) fn race_tracing(criterion: &mut Criterion) {
 struct Own(#[allow(dead_code, reason = "only its place in the context counts")] &'static str);
 
 pub(crate) fn bare<'a>() -> Contestant<'a> {
-    Contestant::new("bare stream", |times| poll(&mut Tokens, times))
+    let mut tokens = Tokens::new();
+    Contestant::new("bare stream", move |times| poll(&mut tokens, times))
 }
 
 pub(crate) fn clock_read<'a>() -> Contestant<'a> {
@@ -127,7 +130,7 @@ pub(crate) fn clock_read<'a>() -> Contestant<'a> {
 
 /// A call on a stream that never ends.
 pub(crate) fn endless(instrumentation: &Instrumentation) -> Measured<Tokens, llmperf_core::ByItem> {
-    Tokens.measure(instrumentation.chat(PROVIDER, MODEL))
+    Tokens::new().measure(instrumentation.chat(PROVIDER, MODEL))
 }
 
 fn measured<'a>(name: &'static str, instrumentation: &Instrumentation) -> Contestant<'a> {

@@ -97,11 +97,9 @@ impl<'a, const N: usize> Race<'a, N> {
     /// contestant runs once; a filter picks races by their titles.
     pub(crate) fn run(mut self, criterion: &mut Criterion) {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
+        let told = |flag: &str| arguments.iter().any(|argument| argument == flag);
         let filter = arguments.iter().find(|argument| !argument.starts_with('-'));
-        if filter.is_some_and(|filter| !self.title.contains(filter.as_str())) {
-            return;
-        }
-        if arguments.iter().any(|argument| argument == "--bench") && !arguments.iter().any(|it| it == "--test") {
+        if told("--bench") && !told("--test") && filter.is_none_or(|filter| self.title.contains(filter.as_str())) {
             self.print();
         }
         for Contestant { name, run } in &mut self.contestants {

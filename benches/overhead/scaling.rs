@@ -28,8 +28,8 @@ fn threads(instrumentation: &Instrumentation, criterion: &mut Criterion) {
     Race::new(
         "threads",
         [
-            side_by_side("bare stream, 1 thread", [Tokens]),
-            side_by_side("bare stream, 2 threads", [Tokens, Tokens]),
+            side_by_side("bare stream, 1 thread", [Tokens::new()]),
+            side_by_side("bare stream, 2 threads", [Tokens::new(), Tokens::new()]),
             side_by_side("measured, 1 thread", [measured()]),
             side_by_side("measured, 2 threads", [measured(), measured()]),
         ],
@@ -62,7 +62,7 @@ fn side_by_side<'a, S: Stream + Unpin + Send + 'a, const N: usize>(
 }
 
 fn live_streams(instrumentation: &Instrumentation, criterion: &mut Criterion) {
-    let bare = |count| (0..count).map(|_| Tokens).collect::<Vec<_>>();
+    let bare = |count| (0..count).map(|_| Tokens::new()).collect::<Vec<_>>();
     let measured = |count| (0..count).map(|_| endless(instrumentation)).collect::<Vec<Measured<_, _>>>();
     Race::new(
         "live streams",
