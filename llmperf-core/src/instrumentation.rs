@@ -128,10 +128,12 @@ impl Instrumentation {
         self.0.live.load(Ordering::Acquire)
     }
 
+    #[inline]
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
+    #[inline]
     pub(crate) fn settings(&self) -> &Settings {
         &self.0.settings
     }

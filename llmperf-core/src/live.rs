@@ -59,6 +59,7 @@ impl Live {
         }
     }
 
+    #[inline]
     pub(crate) fn clock(&self) -> &Clock {
         self.instrumentation.clock()
     }

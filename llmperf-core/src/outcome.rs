@@ -107,6 +107,7 @@ impl Ending {
         self.head = true;
     }
 
+    #[inline]
     pub(crate) fn choice(&mut self, index: u32) {
         self.choices |= bit(index);
     }
