@@ -1,11 +1,8 @@
 //! Arming: a call finds its series and instruments, begins its span, counts as active, is noticed by observers.
 
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
 };
 
 use opentelemetry::{Context, trace::TraceContextExt as _};
@@ -28,7 +25,6 @@ pub(crate) struct Armed {
     pub(crate) id: u64,
     /// The call's span and [`Shared`]; attached around polls.
     pub(crate) context: Context,
-    pub(crate) begun: SystemTime,
     pub(crate) series: Arc<Series>,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) frames: Option<Arc<Frame>>,
@@ -59,22 +55,18 @@ impl Live {
             self.ending.sees(sees);
         }
         let instrumentation = &self.instrumentation;
-        let clock = instrumentation.clock();
-        let ago = clock.nanos_between(self.marks.start(), clock.tick());
-        let begun = clock.wall() - Duration::from_nanos(ago);
         let joined = Shared::of(&self.parent).is_some_and(|outer| {
             outer.takes_in(self.spec.transport, self.spec.side, &self.spec.provider, &self.spec.model)
         });
         let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
         let frames = if joined { None } else { scope::innermost(&self.parent) };
-        let spanned = span::begin(self, begun);
+        let spanned = span::begin(self);
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), clock.clone());
+        let shared = Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), instrumentation.clock().clone());
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             context: spanned.with_value(shared),
-            begun,
             series,
             instruments: instrumentation.instruments(),
             frames,

@@ -113,7 +113,7 @@ impl Instrumentation {
 
     /// A chat call to `model` of `provider`: its clock starts now. See [`chat`](crate::chat).
     pub fn chat(&self, provider: impl Into<Cow<'static, str>>, model: impl Into<Cow<'static, str>>) -> Call {
-        Call::new(self, provider, model)
+        Call::new(self.clone(), provider, model)
     }
 
     /// What was measured, by this instrumentation alone.

@@ -3,7 +3,10 @@
 //! Owned by one adapter or recorder, so nothing here is locked. What code *inside* the call may touch lies in
 //! [`Shared`], in the call's context.
 
-use std::{borrow::Cow, time::Instant};
+use std::{
+    borrow::Cow,
+    time::{Instant, SystemTime},
+};
 
 use opentelemetry::{Context, ContextGuard, KeyValue};
 
@@ -35,6 +38,8 @@ pub(crate) struct Live {
     pub(crate) spec: Spec,
     pub(crate) instrumentation: Instrumentation,
     pub(crate) parent: Context,
+    /// The wall-clock time of the start.
+    pub(crate) begun: SystemTime,
     pub(crate) marks: Marks,
     pub(crate) ending: Ending,
     pub(crate) answer: Answer,
@@ -44,12 +49,13 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(instrumentation: &Instrumentation, provider: Text, model: Text) -> Self {
-        let start = instrumentation.clock().tick();
+    pub(crate) fn new(instrumentation: Instrumentation, provider: Text, model: Text) -> Self {
+        let (start, begun) = (instrumentation.clock().tick(), instrumentation.clock().wall());
         Self {
             spec: Spec::new(provider, model),
-            instrumentation: instrumentation.clone(),
+            instrumentation,
             parent: Context::current(),
+            begun,
             marks: Marks::starting_at(start),
             ending: Ending::default(),
             answer: Answer::default(),
