@@ -74,8 +74,9 @@ impl Live {
         given
     }
 
-    fn figure_out(&self, latch: &Latch, at: Tick, given: Given) -> Finished {
+    fn figure_out(&mut self, latch: &Latch, at: Tick, given: Given) -> Finished {
         let (count, usage, source) = self.count();
+        let finish_reasons = std::mem::take(&mut self.answer.reasons);
         let clock = self.clock();
         let nanos = |from, to| clock.nanos_between(from, to);
         let figures = self.marks.figures(at, &count, latch.outcome != Outcome::Complete, nanos);
@@ -87,7 +88,7 @@ impl Live {
             let capped = self.instrumentation.labels().names().capped(NameKind::ErrorType, &error_type.clone().into());
             if capped.as_str() == &**error_type { error_type.clone() } else { crate::failure::OTHER.into() }
         });
-        timing.finish_reasons.clone_from(&self.answer.reasons);
+        timing.finish_reasons = finish_reasons;
         timing.attempts = u32::try_from(given.attempts.len()).ok().filter(|attempts| *attempts > 0);
         let attempt_ttft = given
             .attempts
@@ -117,8 +118,8 @@ impl Live {
         given.usage.absorb(&self.answer.usage, self.marks.output_seen());
         given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
         given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
-        if !self.answer.reasons.is_empty() {
-            given.reasons.clone_from(&self.answer.reasons);
+        if !finished.timing.finish_reasons.is_empty() {
+            given.reasons.clone_from(&finished.timing.finish_reasons);
         }
         given.head = self.marks.head_at().or(given.head);
         given.attempts.push(Attempt {

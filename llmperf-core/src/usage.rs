@@ -127,6 +127,9 @@ impl Usage {
 
     /// Fills in what this usage lacks from another count of the same call.
     pub(crate) fn fill_from(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
         for (field, _) in FIELDS {
             if self.get(field).is_none() {
                 *self = self.with(field, other.get(field));
