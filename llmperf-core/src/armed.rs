@@ -62,7 +62,12 @@ impl Live {
         let frames = if joined { None } else { scope::innermost(&self.parent) };
         let spanned = span::begin(self);
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(self.spec.side, self.spec.provider.clone(), self.spec.model.clone(), instrumentation.clock().clone());
+        let shared = Shared::new(
+            self.spec.side,
+            self.spec.provider.clone(),
+            self.spec.model.clone(),
+            instrumentation.clock().clone(),
+        );
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
             id: IDS.fetch_add(1, Ordering::Relaxed),
@@ -81,6 +86,8 @@ impl Live {
         }
         self.armed = Some(armed);
         self.notify_started();
+        let watched = self.armed.as_ref().is_some_and(|armed| armed.progress.get().is_some());
+        self.asked = watched || self.spec.given().is_some() || self.instrumentation.settings().capture.is_on();
     }
 
     fn notify_started(&self) {

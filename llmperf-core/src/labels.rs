@@ -76,12 +76,7 @@ pub(crate) struct Labels {
 impl Labels {
     pub(crate) fn new(cap: usize, slos: Vec<Text>) -> Self {
         let slos: Arc<[Text]> = slos.into();
-        Self {
-            names: Names::new(cap),
-            series: RwLock::default(),
-            admission: Arc::new(Admission::new(&slos)),
-            slos,
-        }
+        Self { names: Names::new(cap), series: RwLock::default(), admission: Arc::new(Admission::new(&slos)), slos }
     }
 
     pub(crate) fn names(&self) -> &Names {

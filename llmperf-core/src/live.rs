@@ -44,6 +44,8 @@ pub(crate) struct Live {
     pub(crate) ending: Ending,
     pub(crate) answer: Answer,
     pub(crate) gaps: Gaps,
+    /// Something is asked of each output: progress, a count of tokens, content.
+    pub(crate) asked: bool,
     pub(crate) armed: Option<Armed>,
     pub(crate) finished: Option<Box<Finished>>,
 }
@@ -60,6 +62,7 @@ impl Live {
             ending: Ending::default(),
             answer: Answer::default(),
             gaps: Gaps::default(),
+            asked: false,
             armed: None,
             finished: None,
         }
@@ -188,7 +191,9 @@ impl Live {
         }
         if output.has_output() {
             self.ending.choice(output.choice);
-            self.output(output);
+            if self.asked {
+                self.output(output);
+            }
         }
         self.answered(output);
     }
@@ -203,14 +208,10 @@ impl Live {
     }
 
     /// What few calls ask of each output: progress, the caller's tokenizer, content.
-    #[inline]
+    #[cold]
     fn output(&mut self, output: &Output<'_>) {
         if let Some(progress) = self.armed.as_ref().and_then(|armed| armed.progress.get()) {
             progress.add(output.tokens.map_or(1, u64::from));
-        }
-        let captures = self.instrumentation.settings().capture.is_on();
-        if !captures && self.spec.given().is_none() {
-            return;
         }
         for piece in [output.reasoning, output.answer].into_iter().flatten() {
             if let Some(content) = self.content() {

@@ -80,8 +80,8 @@ pub(crate) struct Marks {
     reasoning_summarised: bool,
     longest_gap: Option<u64>,
     told_tokens: u64,
-    // The consumer: when the last item was handed out, when it came back for more, how long it kept us waiting.
-    handed_out: Option<Tick>,
+    // The consumer: whether it has the last item, when it came back for more, how long it kept us waiting.
+    handed_out: bool,
     came_back: Option<Tick>,
     consumer_wait: u64,
     /// Of it, what lies between the first and the last output, where it delays the model's pace.
@@ -105,7 +105,7 @@ impl Marks {
     /// Whether the consumer's return must be stamped: only if an item was handed out since the last pending poll.
     #[inline]
     pub(crate) fn awaits_consumer(&self) -> bool {
-        self.handed_out.is_some()
+        self.handed_out
     }
 
     /// The consumer polls again.
@@ -117,18 +117,18 @@ impl Marks {
     /// The poll found nothing ready: the model was still busy, so whatever the consumer did delayed nothing.
     #[inline]
     pub(crate) fn pending(&mut self) {
-        (self.handed_out, self.came_back) = (None, None);
+        (self.handed_out, self.came_back) = (false, None);
     }
 
     /// A read came back with an item at `at`.
     #[inline]
     pub(crate) fn read(&mut self, at: Tick) {
-        if let (Some(out), Some(back)) = (self.handed_out, self.came_back) {
+        if let (Some(out), Some(back)) = (self.last_read, self.came_back) {
             let wait = back.saturating_sub(out);
             self.consumer_wait += wait;
             self.wait_since_output += wait;
         }
-        (self.handed_out, self.came_back) = (Some(at), None);
+        (self.handed_out, self.came_back) = (true, None);
         self.last_read = Some(at);
         self.read = self.read.wrapping_add(1);
     }

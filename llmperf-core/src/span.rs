@@ -36,7 +36,8 @@ pub(crate) fn begin(live: &Live) -> Context {
         attributes.extend(port.map(|port| KeyValue::new(name::SERVER_PORT, i64::from(port))));
     }
     attributes.extend(given.into_iter().flat_map(|extras| extras.attributes.iter().cloned()));
-    let builder = SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(live.begun).with_attributes(attributes);
+    let builder =
+        SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(live.begun).with_attributes(attributes);
     let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.parent));
     live.parent.with_span(span)
 }
