@@ -13,7 +13,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::{
     ratio::{Bar, Contestant, Race},
-    setup::{MODEL, PROVIDER, Sdk, Tokens, poll, scope},
+    setup::{MODEL, PROVIDER, Paced, Sdk, Tokens, poll, scope},
 };
 
 pub(crate) fn race(criterion: &mut Criterion) {
@@ -58,6 +58,24 @@ pub(crate) fn race(criterion: &mut Criterion) {
     .ratio("added / clock read", Bar::AtMost(2.5), |[bare, clock, _, _, ours, _]| (ours - bare) / clock)
     .ratio("added / polls stamped by hand", Bar::None, |[bare, _, hand, _, ours, _]| (ours - bare) / (hand - bare))
     .ratio("per-chunk histogram / no-op record", Bar::None, |[.., record, ours, with]| (with - ours) / record)
+    .run(criterion);
+    race_paced(criterion);
+}
+
+/// An item after a pending poll. Here no consumer holds up the model, so gaps enter the statistics, too.
+fn race_paced(criterion: &mut Criterion) {
+    let instrumentation = Instrumentation::builder().per_chunk_histogram(false).build();
+    let mut bare = Paced::new();
+    let mut measured = Paced::new().measure(instrumentation.chat(PROVIDER, MODEL));
+    Race::new(
+        "pending poll and item, no provider",
+        [
+            Contestant::new("bare stream", |times| poll(&mut bare, 2 * times)),
+            clock_read(),
+            Contestant::new("measured", |times| poll(&mut measured, 2 * times)),
+        ],
+    )
+    .ratio("added, statistics of gaps included / clock read", Bar::None, |[bare, clock, ours]| (ours - bare) / clock)
     .run(criterion);
 }
 

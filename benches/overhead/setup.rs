@@ -38,6 +38,29 @@ impl Stream for Tokens {
     }
 }
 
+/// The same with a pending poll before each token, as from a model that takes its time: no consumer delays it.
+#[derive(Debug)]
+pub(crate) struct Paced {
+    tokens: Tokens,
+    ready: bool,
+}
+
+impl Paced {
+    pub(crate) fn new() -> Self {
+        Self { tokens: Tokens::new(), ready: false }
+    }
+}
+
+impl Stream for Paced {
+    type Item = &'static str;
+
+    #[inline]
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<&'static str>> {
+        self.ready = !self.ready;
+        if self.ready { Poll::Pending } else { Poll::Ready(Some(self.tokens.0)) }
+    }
+}
+
 /// What the stream of a whole call carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
