@@ -1,11 +1,8 @@
 //! Arming: a call finds its series and instruments, begins its span, counts as active, is noticed by observers.
 
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
 };
 
 use opentelemetry::{Context, trace::TraceContextExt as _};
@@ -26,7 +23,6 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Armed {
     pub(crate) id: u64,
-    pub(crate) begun: SystemTime,
     pub(crate) series: Arc<Series>,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) frames: Option<Arc<Frame>>,
@@ -57,21 +53,17 @@ impl Live {
             self.ending.sees(sees);
         }
         let instrumentation = &self.instrumentation;
-        let clock = instrumentation.clock();
-        let ago = clock.nanos_between(self.marks.start(), clock.tick());
-        let begun = clock.wall() - Duration::from_nanos(ago);
         let joined = Shared::of(&self.context).is_some_and(|outer| {
             outer.takes_in(self.spec.transport, self.spec.side, &self.spec.provider, &self.spec.model)
         });
         let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
         let frames = if joined { None } else { scope::innermost(&self.context) };
-        let spanned = span::begin(self, begun);
+        let spanned = span::begin(self);
         let valid = spanned.span().span_context().is_valid();
         let shared = Shared::new(&self.spec, instrumentation.clone(), self.marks.start());
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
             id: IDS.fetch_add(1, Ordering::Relaxed),
-            begun,
             series,
             instruments: instrumentation.instruments(),
             frames,
@@ -87,6 +79,8 @@ impl Live {
         self.context = spanned.with_value(shared);
         self.armed = Some(armed);
         self.notify_started();
+        let watched = self.armed.as_ref().is_some_and(|armed| armed.progress.get().is_some());
+        self.asked = watched || self.spec.given().is_some() || self.instrumentation.settings().capture.is_on();
     }
 
     fn notify_started(&self) {

@@ -59,7 +59,7 @@ pub struct Call(Option<Box<Live>>);
 /// # }
 /// ```
 pub fn chat(provider: impl Into<Cow<'static, str>>, model: impl Into<Cow<'static, str>>) -> Call {
-    if is_enabled() { Call::new(&Instrumentation::global(), provider, model) } else { Call(None) }
+    if is_enabled() { Call::new(Instrumentation::global(), provider, model) } else { Call(None) }
 }
 
 /// A model that is called again and again: names are given once.
@@ -113,14 +113,7 @@ impl Model {
         if !is_enabled() {
             return Call(None);
         }
-        let global;
-        let instrumentation = match &self.instrumentation {
-            Some(instrumentation) => instrumentation,
-            None => {
-                global = Instrumentation::global();
-                &global
-            }
-        };
+        let instrumentation = self.instrumentation.clone().unwrap_or_else(Instrumentation::global);
         let mut live = Live::new(instrumentation, self.provider.clone(), self.model.clone());
         live.spec.server.clone_from(&self.server);
         if let Some(scenario) = &self.scenario {
@@ -132,7 +125,7 @@ impl Model {
 
 impl Call {
     pub(crate) fn new(
-        instrumentation: &Instrumentation,
+        instrumentation: Instrumentation,
         provider: impl Into<Cow<'static, str>>,
         model: impl Into<Cow<'static, str>>,
     ) -> Self {

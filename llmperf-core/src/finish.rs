@@ -80,8 +80,9 @@ impl Live {
         given
     }
 
-    fn figure_out(&self, latch: &Latch, at: Tick, given: Given) -> Finished {
+    fn figure_out(&mut self, latch: &Latch, at: Tick, given: Given) -> Finished {
         let (count, usage, source) = self.count();
+        let finish_reasons = std::mem::take(&mut self.answer.reasons);
         let clock = self.clock();
         let nanos = |from, to| clock.nanos_between(from, to);
         let figures = self.marks.figures(at, &count, latch.outcome != Outcome::Complete, nanos);
@@ -93,7 +94,7 @@ impl Live {
             let capped = self.instrumentation.labels().names().capped(NameKind::ErrorType, &error_type.clone().into());
             if capped.as_str() == &**error_type { error_type.clone() } else { crate::failure::OTHER.into() }
         });
-        timing.finish_reasons.clone_from(&self.answer.reasons);
+        timing.finish_reasons = finish_reasons;
         timing.attempts = u32::try_from(given.attempts.len()).ok().filter(|attempts| *attempts > 0);
         let attempt_ttft = self.marks.first_output().and_then(|first| {
             let streamed = given.attempts.iter().rev().find(|attempt| attempt.started <= first)?;
@@ -124,8 +125,8 @@ impl Live {
             given.usage.absorb(&self.answer.usage, self.output_seen());
             given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
             given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
-            if !self.answer.reasons.is_empty() {
-                given.reasons.clone_from(&self.answer.reasons);
+            if !finished.timing.finish_reasons.is_empty() {
+                given.reasons.clone_from(&finished.timing.finish_reasons);
             }
             given.head = self.marks.head_at().or(given.head);
             given.attempt(Attempt {

@@ -112,7 +112,7 @@ impl Instrumentation {
 
     /// A chat call to `model` of `provider`: its clock starts now. See [`chat`](crate::chat).
     pub fn chat(&self, provider: impl Into<Cow<'static, str>>, model: impl Into<Cow<'static, str>>) -> Call {
-        Call::new(self, provider, model)
+        Call::new(self.clone(), provider, model)
     }
 
     /// What was measured, by this instrumentation alone.
@@ -127,10 +127,12 @@ impl Instrumentation {
         self.0.live.load(Ordering::Acquire)
     }
 
+    #[inline]
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
+    #[inline]
     pub(crate) fn settings(&self) -> &Settings {
         &self.0.settings
     }

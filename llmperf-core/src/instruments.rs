@@ -138,6 +138,7 @@ impl Instruments {
         }
     }
 
+    #[inline]
     fn get(&self, metric: usize) -> Option<&Instrument> {
         let definition = self.table.get(metric)?;
         Some(self.made.get(metric)?.get_or_init(|| self.make(definition)))

@@ -8,7 +8,8 @@ mod names;
 mod sets;
 
 use std::{
-    hash::{BuildHasher, Hash, RandomState},
+    collections::HashMap,
+    hash::{BuildHasher as _, Hash},
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicUsize, Ordering},
@@ -16,6 +17,7 @@ use std::{
 };
 
 use opentelemetry::KeyValue;
+use rustc_hash::FxBuildHasher;
 
 pub(crate) use names::{NameKind, Names};
 pub(crate) use sets::{InputSize, Phase, Sets, TokenType, Variant};
@@ -89,8 +91,8 @@ pub(crate) struct Series {
 #[derive(Debug)]
 pub(crate) struct Labels {
     names: Names,
-    hasher: RandomState,
-    series: RwLock<std::collections::HashMap<u64, Vec<Arc<Series>>, RandomState>>,
+    // Names are capped: nobody can fill the table with names that collide.
+    series: RwLock<HashMap<u64, Vec<Arc<Series>>, FxBuildHasher>>,
     made: AtomicUsize,
     admission: Arc<Admission>,
     slos: Arc<[Text]>,
@@ -101,7 +103,6 @@ impl Labels {
         let slos: Arc<[Text]> = slos.into();
         Self {
             names: Names::new(cap),
-            hasher: RandomState::new(),
             series: RwLock::default(),
             made: AtomicUsize::new(0),
             admission: Arc::new(Admission::new(&slos)),
@@ -138,7 +139,7 @@ impl Labels {
         let statistics = stats.series(kind, capped.provider.as_str(), capped.model.as_str());
         let unanswered = Arc::new(self.sets(&capped, None));
         let series = Arc::new(Series { identity: capped, stats: statistics, unanswered, answered: RwLock::default() });
-        let key = self.hasher.hash_one(&series.identity);
+        let key = FxBuildHasher.hash_one(&series.identity);
         let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
         let bucket = all.entry(key).or_default();
         match bucket.iter().find(|other| other.identity == series.identity) {
@@ -171,7 +172,7 @@ impl Labels {
     }
 
     fn find(&self, identity: &Identity) -> Option<Arc<Series>> {
-        let key = self.hasher.hash_one(identity);
+        let key = FxBuildHasher.hash_one(identity);
         let all = self.series.read().unwrap_or_else(PoisonError::into_inner);
         all.get(&key)?.iter().find(|series| series.identity == *identity).map(Arc::clone)
     }

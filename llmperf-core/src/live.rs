@@ -3,7 +3,10 @@
 //! Owned by one adapter or recorder, so nothing here is locked. What code *inside* the call may touch lies in
 //! [`Shared`], in the call's context.
 
-use std::{borrow::Cow, time::Instant};
+use std::{
+    borrow::Cow,
+    time::{Instant, SystemTime},
+};
 
 use opentelemetry::{Context, ContextGuard, KeyValue};
 
@@ -37,30 +40,37 @@ pub(crate) struct Live {
     pub(crate) instrumentation: Instrumentation,
     /// The parent's; once the call is armed its own, with its span and [`Shared`]. Attached around polls.
     pub(crate) context: Context,
+    /// The wall-clock time of the start.
+    pub(crate) begun: SystemTime,
     pub(crate) marks: Marks,
     pub(crate) ending: Ending,
     pub(crate) answer: Answer,
     pub(crate) gaps: Gaps,
+    /// Something is asked of each output: progress, a count of tokens, content.
+    pub(crate) asked: bool,
     pub(crate) armed: Option<Armed>,
     pub(crate) finished: Option<Box<Finished>>,
 }
 
 impl Live {
-    pub(crate) fn new(instrumentation: &Instrumentation, provider: Text, model: Text) -> Self {
-        let start = instrumentation.clock().tick();
+    pub(crate) fn new(instrumentation: Instrumentation, provider: Text, model: Text) -> Self {
+        let (start, begun) = (instrumentation.clock().tick(), instrumentation.clock().wall());
         Self {
             spec: Spec::new(provider, model),
-            instrumentation: instrumentation.clone(),
+            instrumentation,
             context: current::current(),
+            begun,
             marks: Marks::starting_at(start),
             ending: Ending::default(),
             answer: Answer::default(),
             gaps: Gaps::default(),
+            asked: false,
             armed: None,
             finished: None,
         }
     }
 
+    #[inline]
     pub(crate) fn clock(&self) -> &Clock {
         self.instrumentation.clock()
     }
@@ -189,7 +199,9 @@ impl Live {
         }
         if output.has_output() {
             self.ending.choice(output.choice);
-            self.output(output);
+            if self.asked {
+                self.output(output);
+            }
         }
         self.answered(output);
     }
@@ -204,14 +216,10 @@ impl Live {
     }
 
     /// What few calls ask of each output: progress, the caller's tokenizer, content.
-    #[inline]
+    #[cold]
     fn output(&mut self, output: &Output<'_>) {
         if let Some(progress) = self.armed.as_ref().and_then(|armed| armed.progress.get()) {
             progress.add(output.tokens.map_or(1, u64::from));
-        }
-        let captures = self.instrumentation.settings().capture.is_on();
-        if !captures && self.spec.given().is_none() {
-            return;
         }
         for piece in [output.reasoning, output.answer].into_iter().flatten() {
             if let Some(content) = self.content() {

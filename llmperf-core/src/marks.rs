@@ -113,8 +113,8 @@ pub(crate) struct Marks {
     /// Of the gaps between reads that carry output, once there are two.
     longest_gap: u64,
     told_tokens: u64,
-    // The consumer: when the last item was handed out, when it came back for more, how long it kept us waiting.
-    handed_out: Mark,
+    // The consumer: whether it has the last item, when it came back for more, how long it kept us waiting.
+    handed_out: bool,
     came_back: Mark,
     consumer_wait: u64,
     /// Of it, what lies between the first and the last output, where it delays the model's pace.
@@ -138,7 +138,7 @@ impl Marks {
     /// Whether the consumer's return must be stamped: only if an item was handed out since the last pending poll.
     #[inline]
     pub(crate) fn awaits_consumer(&self) -> bool {
-        self.handed_out.is_set()
+        self.handed_out
     }
 
     /// The consumer polls again.
@@ -150,18 +150,18 @@ impl Marks {
     /// The poll found nothing ready: the model was still busy, so whatever the consumer did delayed nothing.
     #[inline]
     pub(crate) fn pending(&mut self) {
-        (self.handed_out, self.came_back) = (Mark::ABSENT, Mark::ABSENT);
+        (self.handed_out, self.came_back) = (false, Mark::ABSENT);
     }
 
     /// A read came back with an item at `at`.
     #[inline]
     pub(crate) fn read(&mut self, at: Tick) {
-        if let (Some(out), Some(back)) = (self.handed_out.get(), self.came_back.get()) {
+        if let (true, Some(out), Some(back)) = (self.handed_out, self.last_read.get(), self.came_back.get()) {
             let wait = back.saturating_sub(out);
             self.consumer_wait += wait;
             self.wait_since_output += wait;
         }
-        (self.handed_out, self.came_back) = (Mark(at), Mark::ABSENT);
+        (self.handed_out, self.came_back) = (true, Mark::ABSENT);
         self.last_read = Mark(at);
         self.read = self.read.wrapping_add(1);
     }

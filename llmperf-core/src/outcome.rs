@@ -107,6 +107,7 @@ impl Ending {
         self.head = true;
     }
 
+    #[inline]
     pub(crate) fn choice(&mut self, index: u32) {
         self.choices |= bit(index);
     }
@@ -192,6 +193,7 @@ fn interrupted() -> Latch {
     Latch { error_type: Some(STREAM_INTERRUPTED.into()), ..Latch::new(Outcome::Interrupted) }
 }
 
+#[inline]
 fn bit(index: u32) -> u64 {
     1 << index.min(63)
 }

@@ -21,6 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    #[inline]
     pub(crate) fn is_answer(self) -> bool {
         !matches!(self, Self::Reasoning | Self::ReasoningSummary)
     }
@@ -83,6 +84,7 @@ impl<'a> Output<'a> {
     /// An event without output: role-only, empty, ping, signature, annotation, `*.done`.
     ///
     /// It is a chunk (the time to first chunk may end at it), but no token.
+    #[inline]
     pub fn none() -> Self {
         Self {
             ignored: false,
@@ -101,130 +103,156 @@ impl<'a> Output<'a> {
     }
 
     /// No event at all: a comment, a keep-alive, a payload that does not parse.
+    #[inline]
     pub fn ignored() -> Self {
         Self { ignored: true, ..Self::none() }
     }
 
     /// Text of the answer. Empty text is an event without output.
+    #[inline]
     pub fn text(text: &'a str) -> Self {
         Self::none().and_text(text)
     }
 
     /// Reasoning text. It counts for the TTFT, not for the time to first answer.
+    #[inline]
     pub fn reasoning(text: &'a str) -> Self {
         Self::none().and_reasoning(text)
     }
 
     /// The name or a part of the arguments of a tool call.
+    #[inline]
     pub fn tool(text: &'a str) -> Self {
         Self::none().and(Kind::Tool, text)
     }
 
     /// Output of any kind. Empty text is an event without output.
+    #[inline]
     pub fn of(kind: Kind, text: &'a str) -> Self {
         Self::none().and(kind, text)
     }
 
     /// Output of any kind that is not at hand as text: its size in bytes.
+    #[inline]
     pub fn sized(kind: Kind, bytes: usize) -> Self {
         Self::none().and_sized(kind, bytes)
     }
 
     /// Input and output tokens, as a snapshot of the whole call: a later one replaces it.
+    #[inline]
     pub fn usage(input: u64, output: u64) -> Self {
         Self::none().and_usage(Usage::of(input, output))
     }
 
     /// The finish reason of the only (or first) choice, in the provider's own words.
+    #[inline]
     pub fn finish(reason: &'a str) -> Self {
         Self::none().and_finish(reason)
     }
 
     /// The dialect's terminal marker: the last event that can carry a figure.
+    #[inline]
     pub fn done() -> Self {
         Self::none().and_done()
     }
 
     /// An error event in the stream. `error_type` is its string code, else its type, its status or its number; never the
     /// message.
+    #[inline]
     pub fn error(error_type: &'a str) -> Self {
         Self::none().and_failure(Failure::new(error_type))
     }
 
     /// A failure that is no event of the provider's: an `Err` item, of any class.
+    #[inline]
     pub fn failure(failure: Failure<'a>) -> Self {
         Self::none().and_failure(failure).uncounted()
     }
 
     /// Adds text of the answer.
+    #[inline]
     pub fn and_text(self, text: &'a str) -> Self {
         self.and(Kind::Text, text)
     }
 
     /// Adds reasoning text.
+    #[inline]
     pub fn and_reasoning(self, text: &'a str) -> Self {
         self.and(Kind::Reasoning, text)
     }
 
     /// Adds output of any kind.
+    #[inline]
     pub fn and(self, kind: Kind, text: &'a str) -> Self {
         self.with_piece(Piece { kind, bytes: text.len(), text })
     }
 
     /// Adds output of any kind that is not at hand as text.
+    #[inline]
     pub fn and_sized(self, kind: Kind, bytes: usize) -> Self {
         self.with_piece(Piece { kind, bytes, text: "" })
     }
 
     /// Adds a usage snapshot.
+    #[inline]
     pub fn and_usage(self, usage: impl Into<Option<Usage>>) -> Self {
         Self { usage: usage.into().unwrap_or(self.usage), ..self }
     }
 
     /// Adds a finish reason, in the provider's own words; `None` adds nothing.
+    #[inline]
     pub fn and_finish(self, reason: impl Into<Option<&'a str>>) -> Self {
         let choice = self.choice;
         Self { finish: reason.into().map(|reason| Finish { choice, reason }).or(self.finish), ..self }
     }
 
     /// Adds the terminal marker.
+    #[inline]
     pub fn and_done(self) -> Self {
         Self { done: true, ..self }
     }
 
     /// Adds a failure.
+    #[inline]
     pub fn and_failure(self, failure: Failure<'a>) -> Self {
         Self { failure: Some(failure), ..self }
     }
 
     /// The choice that output and finish reason belong to, where a request asks for several; 0 if not said.
+    #[inline]
     pub fn choice(self, index: u32) -> Self {
         Self { choice: index, finish: self.finish.map(|finish| Finish { choice: index, ..finish }), ..self }
     }
 
     /// How many tokens this item carries, where the provider tells it.
+    #[inline]
     pub fn tokens(self, tokens: impl Into<Option<u32>>) -> Self {
         Self { tokens: tokens.into().or(self.tokens), ..self }
     }
 
     /// The model that answers, as the provider names it. Empty names are no names.
+    #[inline]
     pub fn model(self, model: impl Into<Option<&'a str>>) -> Self {
         Self { model: model.into().filter(|model| !model.is_empty()).or(self.model), ..self }
     }
 
     /// The provider's id of the response.
+    #[inline]
     pub fn id(self, id: impl Into<Option<&'a str>>) -> Self {
         Self { id: id.into().filter(|id| !id.is_empty()).or(self.id), ..self }
     }
 
+    #[inline]
     pub(crate) fn uncounted(self) -> Self {
         Self { uncounted: true, ..self }
     }
 
+    #[inline]
     pub(crate) fn has_output(&self) -> bool {
         self.answer.is_some() || self.reasoning.is_some()
     }
 
+    #[inline]
     fn with_piece(mut self, piece: Piece<'a>) -> Self {
         if piece.bytes == 0 {
             return self;
@@ -269,18 +297,21 @@ pub trait Carries {
 }
 
 impl Carries for String {
+    #[inline]
     fn output(&self) -> Output<'_> {
         Output::text(self)
     }
 }
 
 impl Carries for &str {
+    #[inline]
     fn output(&self) -> Output<'_> {
         Output::text(self)
     }
 }
 
 impl Carries for std::borrow::Cow<'_, str> {
+    #[inline]
     fn output(&self) -> Output<'_> {
         Output::text(self)
     }
@@ -289,6 +320,7 @@ impl Carries for std::borrow::Cow<'_, str> {
 impl<T: Carries, E: std::error::Error + 'static> Carries for Result<T, E> {
     const SEES: Sees = T::SEES;
 
+    #[inline]
     fn output(&self) -> Output<'_> {
         match self {
             Ok(item) => item.output(),

@@ -1,9 +1,6 @@
 //! The span of a call: made with the OpenTelemetry trace API, begun when the call was made, ended at its latch.
 
-use std::{
-    borrow::Cow,
-    time::{Duration, SystemTime},
-};
+use std::{borrow::Cow, time::Duration};
 
 use opentelemetry::{
     Array, Context, KeyValue, StringValue, Value,
@@ -19,7 +16,7 @@ use crate::{
 const LONGEST_REASON: usize = 64;
 
 /// Begins the span of a call; gives the parent's context with it.
-pub(crate) fn begin(live: &Live, begun: SystemTime) -> Context {
+pub(crate) fn begin(live: &Live) -> Context {
     let spec = &live.spec;
     let (operation, model) = (spec.operation().as_str(), spec.model.as_str());
     let span_name = if model.is_empty() { operation.to_owned() } else { [operation, " ", model].concat() };
@@ -28,7 +25,7 @@ pub(crate) fn begin(live: &Live, begun: SystemTime) -> Context {
         Side::Server => SpanKind::Internal,
     });
     let builder =
-        SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(begun).with_attributes(identity(spec));
+        SpanBuilder::from_name(span_name).with_kind(kind).with_start_time(live.begun).with_attributes(identity(spec));
     let span = live.instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, &live.context));
     live.context.with_span(span)
 }
@@ -55,13 +52,12 @@ fn identity(spec: &Spec) -> Vec<KeyValue> {
 
 /// Writes what was measured onto the span and ends it. Attributes are built only if it records.
 pub(crate) fn end(live: &Live, finished: &Finished) {
-    let Some(armed) = &live.armed else { return };
     let span = live.context.span();
-    let ended = armed.begun + Duration::from_nanos(finished.figures.duration);
+    let ended = live.begun + Duration::from_nanos(finished.figures.duration);
     if span.is_recording() {
         span.set_attributes(attributes(live, finished));
         live.guarded(|| span.set_attributes(content(live, finished)));
-        let stamp = |tick| armed.begun + Duration::from_nanos(live.clock().nanos_between(live.marks.start(), tick));
+        let stamp = |tick| live.begun + Duration::from_nanos(live.clock().nanos_between(live.marks.start(), tick));
         for (index, attempt) in finished.attempts.iter().enumerate() {
             span.add_event_with_timestamp(name::ATTEMPT, stamp(attempt.started), attempt_attributes(index, attempt));
         }

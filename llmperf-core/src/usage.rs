@@ -52,6 +52,7 @@ pub struct Usage {
 macro_rules! figures {
     ($($(#[$doc:meta])* $field:ident, $set:ident, $get:ident;)*) => {$(
         $(#[$doc])*
+        #[inline]
         #[must_use = "this returns the usage with the figure set"]
         pub fn $set(self, tokens: impl Into<Option<u64>>) -> Self {
             self.with(Field::$field, tokens.into())
@@ -67,12 +68,14 @@ macro_rules! figures {
 
 impl Usage {
     /// Nothing known.
+    #[inline]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Input and output tokens.
+    #[inline]
     #[must_use]
     pub fn of(input: u64, output: u64) -> Self {
         Self::new().input(input).output(output)
@@ -124,6 +127,9 @@ impl Usage {
 
     /// Fills in what this usage lacks from another count of the same call.
     pub(crate) fn fill_from(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
         for (field, _) in FIELDS {
             if self.get(field).is_none() {
                 *self = self.with(field, other.get(field));
@@ -140,6 +146,7 @@ impl Usage {
         (self.present & (1 << field as u16) != 0).then(|| u64::from(self.counts[field as usize]))
     }
 
+    #[inline]
     fn with(mut self, field: Field, tokens: Option<u64>) -> Self {
         let bit = 1 << field as u16;
         match tokens {

@@ -127,6 +127,7 @@ const SLO: usize = GEN_AI_TOKENS + 2;
 
 impl Variant<'_> {
     /// Where the set lies, if its values are closed.
+    #[inline]
     fn slot(&self) -> Option<usize> {
         Some(match *self {
             Self::Duration { outcome, size } => DURATION + outcome as usize * InputSize::COUNT + size as usize,
@@ -282,6 +283,7 @@ impl Bases {
         }
     }
 
+    #[inline]
     fn base(&self, variant: &Variant<'_>) -> &Set {
         if variant.is_gen_ai() { &self.gen_ai } else { &self.own }
     }
@@ -318,6 +320,7 @@ impl Sets {
     }
 
     /// Gives the attributes of a variant to `record`.
+    #[inline]
     pub(crate) fn with(&self, variant: Variant<'_>, record: impl FnOnce(&[KeyValue])) {
         if matches!(variant, Variant::GenAi | Variant::Own) {
             return record(if self.admitted { self.bases.base(&variant) } else { self.admission.other.base(&variant) });
