@@ -1,5 +1,5 @@
-//! Runs a few hundred streamed calls against a local OpenAI-compatible server, or some against a real one, and shows
-//! how they went.
+//! Measures a few hundred streamed calls to a local OpenAI-compatible server, or some to a real one, and shows what
+//! llmperf saw: the spans of one call, the statistics of all, and how far they are from what the local server did.
 //!
 //! `cargo run --example quickstart`, and `-- --help` for the options.
 
@@ -13,20 +13,31 @@ mod server;
 mod terminal;
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use load::{Arguments, Client, Load, Question, Remote, USAGE, read};
-use server::{Consumer, Ledger, Plan, Record, Server};
-use terminal::{Progress, Table, bars, distribution, duration};
+use llmperf::export::{self, Telemetry};
+use llmperf::opentelemetry::Context;
+use llmperf::opentelemetry::trace::{FutureExt as _, TraceContextExt as _, Tracer as _, TracerProvider as _};
+use llmperf::stats::{Figure, Snapshot, Window};
+use llmperf::testing::Probe;
+use llmperf::{Instrumentation, Outcome, Timing};
+
+use load::{Arguments, Comparison, Load, Pair, Subject, Target, USAGE, measured, root_cause};
+use server::{Ledger, Plan, Server};
+use terminal::{Progress, Table, bars, distribution, duration, seconds};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
+/// One call by its number; without a timing, and with the reason, if no response came.
+type Ended = (u64, Result<Timing, reqwest::Error>);
 
 /// Width of bars and plots in characters.
 const WIDTH: usize = 72;
 /// How long the server may take to end after the last call.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
+/// The variable that turns OTLP on.
+const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -35,8 +46,7 @@ async fn main() -> ExitCode {
             print!("{USAGE}");
             Ok(())
         }
-        Ok(Arguments::Local { load, seed }) => local(load, seed).await,
-        Ok(Arguments::Remote { load, remote }) => measure_remote(load, &remote).await,
+        Ok(Arguments::Measure { load, target, serve }) => run(load, target, serve).await,
         Err(error) => Err(format!("{error} (--help lists the options)").into()),
     };
     match ran {
@@ -48,60 +58,94 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Drives the local server by the plans of `seed`.
-async fn local(load: Load, seed: u64) -> Result<(), Error> {
+async fn run(load: Load, target: Target, serve: bool) -> Result<(), Error> {
     let began = Instant::now();
-    let server = Server::start(move |index| Plan::nth(seed, index))?;
-    println!("{} calls, {} at a time, to {}\n", load.calls, load.concurrency, server.base_url());
-    let client = Client::new(&server.base_url(), None)?;
-    let question = move |index| {
-        let plan = Plan::nth(seed, index);
-        (Question::planned(index, &plan), plan.consumer)
+    let telemetry = match target {
+        Target::Local { seed } => {
+            let server = Server::start(move |index| Plan::nth(seed, index))?;
+            let subject = Subject::local(&server, seed)?;
+            let (telemetry, calls) = measure(load, &subject).await?;
+            drop(subject);
+            let ledger = server.ledger().clone();
+            server.stop(STOP_LIMIT);
+            print_injected(&pairs(calls, seed, &ledger));
+            telemetry
+        }
+        Target::Remote(remote) => measure(load, &Subject::remote(&remote)?).await?.0,
     };
-    let ends = drive(load, &client, question).await?;
-    let ledger = server.ledger().clone();
-    drop(client);
-    server.stop(STOP_LIMIT);
-
-    print_ends(&ends);
-    print_injected(&ledger);
-    println!("\nTook {}.", duration(began.elapsed()));
+    print_where_to_look(&telemetry, serve);
+    println!("Took {}.", duration(began.elapsed()));
+    if serve {
+        tokio::signal::ctrl_c().await?;
+    }
+    // What is still queued leaves here; it takes at most five seconds, whatever the receiver does.
+    telemetry.shutdown()?;
     Ok(())
 }
 
-/// Asks a real server the same question again and again.
-async fn measure_remote(load: Load, remote: &Remote) -> Result<(), Error> {
-    let began = Instant::now();
-    println!("{} calls, {} at a time, to {} at {}\n", load.calls, load.concurrency, remote.model, remote.base_url);
-    let client = Client::new(&remote.base_url, remote.key()?.as_deref())?;
-    let question = Question {
-        model: remote.model.clone(),
-        prompt: remote.prompt.clone(),
-        max_tokens: Some(remote.max_tokens),
-        plan: None,
-    };
-    let ends = drive(load, &client, move |_| (question.clone(), Consumer::Prompt)).await?;
-    print_ends(&ends);
-    println!("\nTook {}.", duration(began.elapsed()));
+/// Shows one call, sets telemetry up, makes all calls, and shows their statistics.
+async fn measure(load: Load, subject: &Subject) -> Result<(Telemetry, Vec<Ended>), Error> {
+    one_call(subject).await?;
+
+    let telemetry = telemetry()?;
+    if let Some(address) = telemetry.metrics_address() {
+        println!("Metrics of what follows: http://{address}/metrics");
+    }
+    println!("{} calls, {} at a time, to {}\n", load.calls, load.concurrency, subject.title);
+    let instrumentation = Instrumentation::global();
+    let calls = drive(load, subject, &instrumentation).await?;
+
+    let snapshot = instrumentation.snapshot();
+    println!("\nHow they ended\n\n{}", bars(&ends(&calls), WIDTH / 2));
+    println!("{snapshot}");
+    println!("{}", distribution("TTFT", &values(&snapshot, Figure::TimeToFirstToken), WIDTH, 6));
+    println!("{}", distribution("Gap between chunks", &values(&snapshot, Figure::ChunkGap), WIDTH, 6));
+    Ok((telemetry, calls))
+}
+
+/// One call with a tracer provider of its own, which keeps the spans: the application's, and the call's inside it.
+async fn one_call(subject: &Subject) -> Result<(), Error> {
+    let spans = Probe::new();
+    let instrumentation = Instrumentation::builder().tracer_provider(spans.tracer_provider()).build();
+    let question = spans.tracer_provider().tracer("quickstart").start("answer a question");
+    let inside = Context::current_with_span(question);
+
+    let (question, consumer) = subject.question(subject.example);
+    let call = measured(&instrumentation, subject.provider, &subject.client, &question, consumer);
+    let timing = call.with_context(inside).await?;
+
+    println!("One call, as its spans and as its timing\n\n{}", spans.tree());
+    for span in spans.spans().iter().filter(|span| span.name.starts_with("chat")) {
+        for attribute in &span.attributes {
+            println!("    {} = {}", attribute.key, attribute.value);
+        }
+    }
+    println!("\n{timing}\n");
     Ok(())
 }
 
-/// Makes all calls under a progress bar and counts how they ended for the HTTP client.
-async fn drive(
-    load: Load,
-    client: &Client,
-    question: impl Fn(u64) -> (Question, Consumer),
-) -> Result<BTreeMap<String, usize>, Error> {
-    let mut ends = BTreeMap::new();
+/// Serves `/metrics` on a free port, and sends everything over OTLP if the environment says where to.
+fn telemetry() -> Result<Telemetry, export::Error> {
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let export = match std::env::var_os(OTLP) {
+        Some(_) => export::otlp().prometheus(address),
+        None => export::prometheus(address),
+    };
+    export.service("llmperf-quickstart").install()
+}
+
+/// Makes all calls under a progress bar.
+async fn drive(load: Load, subject: &Subject, instrumentation: &Instrumentation) -> Result<Vec<Ended>, Error> {
+    let mut calls = Vec::new();
     let mut progress = Progress::stdout(usize::try_from(load.calls)?);
     let mut shown = Ok(());
     let call = |index| {
-        let (question, consumer) = question(index);
-        call(client.clone(), question, consumer)
+        let (instrumentation, provider, client) = (instrumentation.clone(), subject.provider, subject.client.clone());
+        let (question, consumer) = subject.question(index);
+        async move { (index, measured(&instrumentation, provider, &client, &question, consumer).await) }
     };
-    load.run(call, |end| {
-        let end = end.unwrap_or_else(|panic| format!("panic: {panic}"));
-        *ends.entry(end).or_default() += 1;
+    load.run(call, |ended| {
+        calls.extend(ended);
         if shown.is_ok() {
             shown = progress.advance("");
         }
@@ -109,58 +153,69 @@ async fn drive(
     .await;
     shown?;
     progress.finish()?;
-    Ok(ends)
+    Ok(calls)
 }
 
-/// One call; says how it ended.
-async fn call(client: Client, question: Question, consumer: Consumer) -> String {
-    let response = match client.ask(&question).send().await {
-        Ok(response) if response.status().is_success() => response,
-        Ok(response) => return format!("HTTP {}", response.status().as_u16()),
-        Err(error) => return format!("no response: {}", root_cause(&error)),
-    };
-    let received = read(response.bytes_stream(), consumer).await;
-    match (received.broken, consumer) {
-        (Some(_), _) => "broken".into(),
-        (None, Consumer::Leaves { .. }) => "left".into(),
-        (None, _) => "ended".into(),
+/// How many calls ended in which way, and why.
+fn ends(calls: &[Ended]) -> Vec<(String, usize)> {
+    let mut ends = BTreeMap::new();
+    for (_, timing) in calls {
+        let end = match timing {
+            Ok(Timing { outcome: Some(outcome), error_type: Some(error_type), .. }) => format!("{outcome} ({error_type})"),
+            Ok(Timing { outcome: Some(outcome), .. }) => outcome.to_string(),
+            Ok(_) => "not measured".into(),
+            Err(error) => format!("error (no response: {})", root_cause(error)),
+        };
+        *ends.entry(end).or_default() += 1;
     }
+    ends.into_iter().collect()
 }
 
-fn root_cause(error: &reqwest::Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.last().map_or_else(|| error.to_string(), ToString::to_string)
+/// The values of a figure over all models, from the quantiles of their histograms.
+fn values(snapshot: &Snapshot, figure: Figure) -> Vec<f64> {
+    let summaries = snapshot.series.iter().filter_map(|series| series.figure(Window::SinceStart, figure));
+    let values = summaries.flat_map(|summary| {
+        let middle = |rank: u64| (rank as f64 + 0.5) / summary.count as f64;
+        (0..summary.count).filter_map(move |rank| summary.quantile(middle(rank)))
+    });
+    values.collect()
 }
 
-fn print_ends(ends: &BTreeMap<String, usize>) {
-    let ends: Vec<_> = ends.iter().map(|(end, &count)| (end.as_str(), count)).collect();
-    println!("\n{}", bars(&ends, WIDTH / 2));
+/// The calls that were measured, each with what the server did.
+fn pairs(calls: Vec<Ended>, seed: u64, ledger: &Ledger) -> Vec<Pair> {
+    let pair = |(index, timing): Ended| Pair::of(Plan::nth(seed, index), index, ledger, timing.ok()?);
+    calls.into_iter().filter_map(pair).collect()
 }
 
-/// The marks as the server made them.
-fn print_injected(ledger: &Ledger) {
-    let records = ledger.records();
-    let of = |mark: fn(&Record) -> Option<Duration>| records.iter().filter_map(mark).collect::<Vec<_>>();
-    let first_tokens = of(Record::time_to_first_token);
-    let gaps: Vec<_> = records.iter().flat_map(Record::gaps).collect();
-    let table = Table::new(["injected", "calls", "P50", "P95", "P99"])
-        .row(quantiles("head", of(Record::time_to_head)))
-        .row(quantiles("first chunk", of(Record::time_to_first_chunk)))
-        .row(quantiles("TTFT", first_tokens.clone()))
-        .row(quantiles("gap", gaps.clone()))
-        .row(quantiles("E2E", of(Record::duration)));
-    println!("{table}");
-    println!("{}", distribution("TTFT", &seconds(&first_tokens), WIDTH, 6));
-    println!("{}", distribution("Gap", &seconds(&gaps), WIDTH, 6));
+/// What the local server did beside what was measured.
+fn print_injected(pairs: &[Pair]) {
+    let mut marks = Table::new(["injected and measured", "calls", "injected", "measured", "difference", "worst"]);
+    let cell = |time: Option<f64>| time.map_or("-".into(), seconds);
+    for mark in Comparison::of(pairs) {
+        let times = [mark.injected(), mark.measured(), mark.difference(), mark.worst()].map(cell);
+        marks = marks.row([mark.mark.to_owned(), mark.calls().to_string()].into_iter().chain(times));
+    }
+    println!("{marks}");
+    println!("Medians of the calls that were read at once; the difference is call by call. Measured from the moment the");
+    println!("request was made, injected from its arrival at the server: the way between them is in the difference.\n");
+
+    let mut outcomes = Table::new(["outcome", "planned", "measured"]);
+    for outcome in Outcome::ALL {
+        let planned = pairs.iter().filter(|pair| pair.plan.outcome() == outcome).count();
+        let measured = pairs.iter().filter(|pair| pair.measured.outcome == Some(outcome)).count();
+        outcomes = outcomes.row([outcome.as_str().to_owned(), planned.to_string(), measured.to_string()]);
+    }
+    println!("{outcomes}");
 }
 
-fn quantiles(name: &str, mut times: Vec<Duration>) -> [String; 5] {
-    times.sort_unstable();
-    let at =
-        |percent: usize| times.get(times.len().saturating_sub(1) * percent / 100).map_or("-".into(), |&t| duration(t));
-    [name.into(), times.len().to_string(), at(50), at(95), at(99)]
-}
-
-fn seconds(times: &[Duration]) -> Vec<f64> {
-    times.iter().map(Duration::as_secs_f64).collect()
+fn print_where_to_look(telemetry: &Telemetry, serve: bool) {
+    println!("Where to look");
+    if let Some(address) = telemetry.metrics_address() {
+        let until = if serve { "until Ctrl-C" } else { "until this ends; --serve keeps it up" };
+        println!("  http://{address}/metrics ({until})");
+    }
+    match std::env::var(OTLP) {
+        Ok(endpoint) => println!("  {endpoint}: traces and metrics over OTLP"),
+        Err(_) => println!("  nothing was sent over OTLP: {OTLP} is not set (http://localhost:4317, say)"),
+    }
 }

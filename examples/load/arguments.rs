@@ -23,22 +23,30 @@ Usage: cargo run --example quickstart -- [options]
   --prompt <text>        what to ask                       [Tell me a short story about the sea.]
   --max-tokens <n>       limit of each answer              [256]
 
+  --serve                keep /metrics up until Ctrl-C
   --help                 this text
 ";
 
-/// What to drive, and how hard.
+/// What to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Arguments {
     Help,
+    Measure {
+        load: Load,
+        target: Target,
+        /// Keep `/metrics` up when all is done.
+        serve: bool,
+    },
+}
+
+/// Who is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Target {
     /// The server that comes with the example, by plans of this seed.
     Local {
-        load: Load,
         seed: u64,
     },
-    Remote {
-        load: Load,
-        remote: Remote,
-    },
+    Remote(Remote),
 }
 
 /// A real server.
@@ -73,6 +81,7 @@ struct Given {
     key_variable: Option<String>,
     prompt: Option<String>,
     max_tokens: Option<u32>,
+    serve: bool,
 }
 
 impl Arguments {
@@ -100,6 +109,7 @@ impl Arguments {
                 Long("model") => given.model = Some(parser.value()?.string()?),
                 Long("api-key-env") => given.key_variable = Some(parser.value()?.string()?),
                 Long("prompt") => given.prompt = Some(parser.value()?.string()?),
+                Long("serve") => given.serve = true,
                 Long("max-tokens") => given.max_tokens = Some(number(&mut parser, "--max-tokens")?),
                 _ => return Err(argument.unexpected().into()),
             }
@@ -120,16 +130,15 @@ impl Given {
         if self.seed.is_some() {
             return Err("--seed belongs to the local server and does not go with --base-url".into());
         }
-        Ok(Arguments::Remote {
-            load: load(self.calls.unwrap_or(10), self.concurrency.unwrap_or(2))?,
-            remote: Remote {
-                base_url,
-                model: self.model.ok_or("--base-url needs --model: the name of the model to ask")?,
-                key_variable: self.key_variable,
-                prompt: self.prompt.unwrap_or_else(|| "Tell me a short story about the sea.".into()),
-                max_tokens: self.max_tokens.unwrap_or(256),
-            },
-        })
+        let remote = Remote {
+            base_url,
+            model: self.model.ok_or("--base-url needs --model: the name of the model to ask")?,
+            key_variable: self.key_variable,
+            prompt: self.prompt.unwrap_or_else(|| "Tell me a short story about the sea.".into()),
+            max_tokens: self.max_tokens.unwrap_or(256),
+        };
+        let load = load(self.calls.unwrap_or(10), self.concurrency.unwrap_or(2))?;
+        Ok(Arguments::Measure { load, target: Target::Remote(remote), serve: self.serve })
     }
 
     fn local(self) -> Result<Arguments, Error> {
@@ -142,10 +151,9 @@ impl Given {
         if let Some((option, _)) = remote_only.into_iter().find(|&(_, given)| given) {
             return Err(format!("{option} needs --base-url: the local server goes by its plans").into());
         }
-        Ok(Arguments::Local {
-            load: load(self.calls.unwrap_or(300), self.concurrency.unwrap_or(48))?,
-            seed: self.seed.unwrap_or(1),
-        })
+        let load = load(self.calls.unwrap_or(300), self.concurrency.unwrap_or(48))?;
+        let target = Target::Local { seed: self.seed.unwrap_or(1) };
+        Ok(Arguments::Measure { load, target, serve: self.serve })
     }
 }
 

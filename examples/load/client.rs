@@ -1,5 +1,7 @@
 //! The HTTP client of the load: a streamed chat completion from the local server or any real one.
 
+use std::error::Error as _;
+
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
@@ -44,6 +46,11 @@ impl Client {
         Ok(Self { http: builder.build()?, completions: format!("{}/chat/completions", base_url.trim_end_matches('/')) })
     }
 
+    /// The HTTP client underneath, for other clients of the same server.
+    pub(crate) fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+
     /// The request, ready to be sent: nothing leaves before `send`.
     pub(crate) fn ask(&self, question: &Question) -> reqwest::RequestBuilder {
         let request = self.http.post(&self.completions).json(&question.body());
@@ -52,6 +59,12 @@ impl Client {
             None => request,
         }
     }
+}
+
+/// What is at the bottom of a failed request: `Connection refused`, where the error itself names the URL.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 impl Question {

@@ -1,21 +1,25 @@
 //! Load for a server of the OpenAI kind: a fixed number of calls, so many at a time, each read as its plan says.
 //!
-//! Nothing here measures. [`Load::run`] drives any call, [`Client`] makes requests, [`read`] reads a body as a
-//! client of the given kind would; what is measured is put around them by the one who drives.
+//! [`Load::run`] drives any call, [`Client`] makes requests, [`read`] reads a body as a client of the given kind would.
+//! [`measured()`] puts llmperf around one call, and [`Comparison`] holds what it found against what the local server did.
 
 mod arguments;
 mod client;
+mod comparison;
 mod measured;
 mod reader;
+mod subject;
 
 use std::future::Future;
 
 use tokio::task::{JoinError, JoinSet};
 
-pub(crate) use arguments::{Arguments, Remote, USAGE};
-pub(crate) use client::{Client, Question};
+pub(crate) use arguments::{Arguments, Remote, Target, USAGE};
+pub(crate) use client::{Client, Question, root_cause};
+pub(crate) use comparison::{Comparison, Pair};
 pub(crate) use measured::measured;
 pub(crate) use reader::{Received, read};
+pub(crate) use subject::Subject;
 
 /// A closed loop: as soon as a call ends, the next one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

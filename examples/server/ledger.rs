@@ -93,6 +93,14 @@ impl Record {
         self.output().zip(self.output().skip(1)).map(|(earlier, later)| later - earlier)
     }
 
+    /// From the first output to the last, per token after those of the first write.
+    pub(crate) fn time_per_output_token(&self) -> Option<Duration> {
+        let span = self.output().last()? - self.output().next()?;
+        let tokens = self.writes.iter().map(|write| write.content.tokens).filter(|tokens| *tokens > 0).skip(1);
+        let rest: u32 = tokens.sum();
+        (rest > 0).then(|| span / rest)
+    }
+
     fn first(&self, carries: impl Fn(&Content) -> bool) -> Option<Duration> {
         let write = self.writes.iter().find(|write| carries(&write.content))?;
         Some(write.at - self.received)

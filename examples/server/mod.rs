@@ -27,9 +27,11 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+pub(crate) use llmperf::Outcome;
+
 pub(crate) use ledger::{Ledger, Record, Write};
 pub(crate) use payload::Asked;
-pub(crate) use plan::{Burst, Consumer, Ending, Finish, Kind, MODELS, Outcome, Piece, Plan, SWIFT, THINKER, TOOLSMITH};
+pub(crate) use plan::{Burst, Consumer, Ending, Finish, Kind, MODELS, Piece, Plan, SWIFT, THINKER, TOOLSMITH};
 pub(crate) use script::{Close, Content, Script, Step};
 
 use answer::Desk;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use llmperf::Outcome;
+
 use super::dice::Dice;
 
 /// Answers with text at once.
@@ -103,15 +105,6 @@ pub(crate) enum Consumer {
     },
 }
 
-/// How the call ends as its client sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Outcome {
-    Complete,
-    Error,
-    Interrupted,
-    Cancelled,
-}
-
 impl Plan {
     /// Plan number `index` of `seed`: realistic times, and a share of everything that goes wrong.
     pub(crate) fn nth(seed: u64, index: u64) -> Self {
@@ -161,7 +154,7 @@ impl Plan {
         self.pieces().filter(|piece| piece.kind() == Some(Kind::Reasoning)).map(Piece::tokens).sum()
     }
 
-    /// What the client makes of it.
+    /// How the call ends for its client.
     pub(crate) fn outcome(&self) -> Outcome {
         match (self.ending, self.consumer) {
             (Ending::Refused(_), _) => Outcome::Error,

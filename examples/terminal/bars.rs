@@ -4,14 +4,15 @@
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// One line per count with its share of the sum; the largest bar is `width` characters long.
-pub(crate) fn bars(counts: &[(&str, usize)], width: usize) -> String {
+pub(crate) fn bars<L: AsRef<str>>(counts: &[(L, usize)], width: usize) -> String {
     let sum: usize = counts.iter().map(|(_, count)| count).sum();
     let largest = counts.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
-    let label_width = counts.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let label_width = counts.iter().map(|(label, _)| label.as_ref().chars().count()).max().unwrap_or(0);
     let count_width = largest.to_string().len();
     counts
         .iter()
-        .map(|&(label, count)| {
+        .map(|(label, count)| {
+            let (label, count) = (label.as_ref(), *count);
             let share = 100.0 * ratio(count, sum.max(1));
             let bar = bar(count, largest, width);
             format!("{label:<label_width$}  {count:>count_width$}  {share:>5.1} %  {bar}").trim_end().to_owned() + "\n"

@@ -1,6 +1,6 @@
 //! The quickstart's command line.
 
-use crate::load::{Arguments, Load, Remote, USAGE};
+use crate::load::{Arguments, Load, Remote, Target, USAGE};
 
 fn parse(line: &str) -> Result<Arguments, String> {
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
@@ -10,9 +10,12 @@ fn parse(line: &str) -> Result<Arguments, String> {
 #[test]
 fn without_arguments_the_local_server_is_driven() {
     let load = Load { calls: 300, concurrency: 48 };
-    assert_eq!(parse(""), Ok(Arguments::Local { load, seed: 1 }));
+    let target = Target::Local { seed: 1 };
+    assert_eq!(parse(""), Ok(Arguments::Measure { load, target, serve: false }));
     let load = Load { calls: 20, concurrency: 4 };
-    assert_eq!(parse("--calls 20 --concurrency=4 --seed 9"), Ok(Arguments::Local { load, seed: 9 }));
+    let target = Target::Local { seed: 9 };
+    let expected = Arguments::Measure { load, target, serve: true };
+    assert_eq!(parse("--calls 20 --concurrency=4 --seed 9 --serve"), Ok(expected));
 }
 
 #[test]
@@ -27,7 +30,8 @@ fn a_base_url_names_a_real_server() {
     let line =
         "--base-url https://api.example.com/v1 --model big --api-key-env LLMPERF_TEST_NO_SUCH_KEY --max-tokens 64";
     let load = Load { calls: 10, concurrency: 2 };
-    assert_eq!(parse(line), Ok(Arguments::Remote { load, remote: remote.clone() }));
+    let target = Target::Remote(remote.clone());
+    assert_eq!(parse(line), Ok(Arguments::Measure { load, target, serve: false }));
     let missing = remote.key().unwrap_err().to_string();
     assert_eq!(missing, "--api-key-env LLMPERF_TEST_NO_SUCH_KEY: environment variable not found");
     assert_eq!(Remote { key_variable: None, ..remote }.key().unwrap(), None);
@@ -58,8 +62,8 @@ fn a_wrong_argument_is_named() {
 fn help_wins_and_lists_every_option() {
     assert_eq!(parse("--calls 5 --help"), Ok(Arguments::Help));
     assert_eq!(parse("-h"), Ok(Arguments::Help));
-    let options = ["calls", "concurrency", "seed", "base-url", "model", "api-key-env", "prompt", "max-tokens", "help"];
-    for option in options {
+    let options = ["calls", "concurrency", "seed", "base-url", "model", "api-key-env", "prompt", "max-tokens"];
+    for option in options.into_iter().chain(["serve", "help"]) {
         assert!(USAGE.contains(&format!("  --{option} ")), "{option} is not in the usage");
     }
 }

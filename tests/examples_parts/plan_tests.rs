@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::server::{Asked, Close, Consumer, Ending, Kind, Outcome, Piece, Plan, Script, THINKER, TOOLSMITH};
+use llmperf::Outcome;
+
+use crate::server::{Asked, Close, Consumer, Ending, Kind, Piece, Plan, Script, THINKER, TOOLSMITH};
 
 fn asked(index: u64) -> Asked {
     Asked { index, model: "any".into(), include_usage: true }
