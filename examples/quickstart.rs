@@ -161,7 +161,9 @@ fn ends(calls: &[Ended]) -> Vec<(String, usize)> {
     let mut ends = BTreeMap::new();
     for (_, timing) in calls {
         let end = match timing {
-            Ok(Timing { outcome: Some(outcome), error_type: Some(error_type), .. }) => format!("{outcome} ({error_type})"),
+            Ok(Timing { outcome: Some(outcome), error_type: Some(error_type), .. }) => {
+                format!("{outcome} ({error_type})")
+            }
             Ok(Timing { outcome: Some(outcome), .. }) => outcome.to_string(),
             Ok(_) => "not measured".into(),
             Err(error) => format!("error (no response: {})", root_cause(error)),
@@ -196,7 +198,9 @@ fn print_injected(pairs: &[Pair]) {
         marks = marks.row([mark.mark.to_owned(), mark.calls().to_string()].into_iter().chain(times));
     }
     println!("{marks}");
-    println!("Medians of the calls that were read at once; the difference is call by call. Measured from the moment the");
+    println!(
+        "Medians of the calls that were read at once; the difference is call by call. Measured from the moment the"
+    );
     println!("request was made, injected from its arrival at the server: the way between them is in the difference.\n");
 
     let mut outcomes = Table::new(["outcome", "planned", "measured"]);

@@ -13,6 +13,8 @@ mod server;
 mod terminal;
 
 mod arguments_tests;
+mod comparison_tests;
+mod index_tests;
 mod load_tests;
 mod plan_tests;
 mod server_tests;

@@ -70,12 +70,9 @@ async fn what_noise_cannot_break_is_exact() {
 
 fn ends_as_planned(Call { index, pair: Pair { plan, measured, .. }, .. }: &Call) {
     assert_eq!(measured.outcome, Some(plan.outcome()), "call {index}: {measured}");
-    let refused;
     let error_type = match (plan.outcome(), plan.ending) {
-        (Outcome::Error, Ending::Refused(status)) => {
-            refused = status.to_string();
-            Some(refused.as_str())
-        }
+        (Outcome::Error, Ending::Refused(429)) => Some("rate_limit_exceeded"),
+        (Outcome::Error, Ending::Refused(_)) => Some("internal_error"),
         (Outcome::Error, _) => Some("engine_overloaded"),
         (Outcome::Interrupted, _) => Some("stream_interrupted"),
         (Outcome::Complete | Outcome::Cancelled, _) => None,
@@ -96,8 +93,7 @@ fn ends_as_planned(Call { index, pair: Pair { plan, measured, .. }, .. }: &Call)
 /// Usage comes at the end and only there; events with output are counted as far as the client read.
 fn has_the_planned_tokens(Call { index, pair: Pair { plan, measured, .. }, .. }: &Call) {
     let usage = &measured.usage;
-    let counts =
-        [usage.input_tokens(), usage.output_tokens(), usage.cache_read_tokens(), usage.reasoning_tokens()];
+    let counts = [usage.input_tokens(), usage.output_tokens(), usage.cache_read_tokens(), usage.reasoning_tokens()];
     let outputs = plan.pieces().filter(|piece| matches!(piece, Piece::Output { .. })).count();
     let outputs = u64::try_from(outputs).unwrap();
     if plan.outcome() == Outcome::Complete {
