@@ -44,7 +44,7 @@ interrupted   1    1.0 %  ▏
 #[test]
 fn bars_of_nothing_stay_empty() {
     assert_eq!(bars(&[("none", 0)], 8), "none  0    0.0 %\n");
-    assert_eq!(bars(&[], 8), "");
+    assert_eq!(bars::<&str>(&[], 8), "");
 }
 
 #[test]
