@@ -107,8 +107,8 @@ async fn measure(load: Load, subject: &Subject) -> Result<(Telemetry, Vec<Ended>
 async fn one_call(subject: &Subject) -> Result<(), Error> {
     let spans = Probe::new();
     let instrumentation = Instrumentation::builder().tracer_provider(spans.tracer_provider()).build();
-    let question = spans.tracer_provider().tracer("quickstart").start("answer a question");
-    let inside = Context::current_with_span(question);
+    let application = spans.tracer_provider().tracer("quickstart").start("answer a question");
+    let inside = Context::current_with_span(application);
 
     let (question, consumer) = subject.question(subject.example);
     let call = measured(&instrumentation, subject.provider, &subject.client, &question, consumer);

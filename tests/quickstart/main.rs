@@ -2,13 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 #[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
-#[path = "../examples/load/mod.rs"]
+#[path = "../../examples/load/mod.rs"]
 mod load;
 #[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
-#[path = "../examples/server/mod.rs"]
+#[path = "../../examples/server/mod.rs"]
 mod server;
 
-#[path = "quickstart/arrivals.rs"]
 mod arrivals;
-#[path = "quickstart/calls.rs"]
 mod calls;
