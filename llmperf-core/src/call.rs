@@ -161,11 +161,13 @@ impl Call {
         self.spec(|spec| spec.extras().scenario = Some(scenario.into().into()))
     }
 
-    /// A label of your own on the `llmperf.*` metrics (tenant, feature): at most two, capped; more are ignored.
+    /// A label of your own on the span and on the `llmperf.*` metrics (tenant, feature): at most two, capped on metrics; more
+    /// are ignored. Of one key the last value stands. Names that llmperf writes itself are left to it.
     pub fn label(self, key: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.spec(|spec| {
             let labels = &mut spec.extras().labels;
-            if labels.len() < MOST_LABELS {
+            labels.retain(|(of, _)| *of != key);
+            if labels.len() < MOST_LABELS && !is_ours(key) {
                 labels.push((key, value.into().into()));
             }
         })

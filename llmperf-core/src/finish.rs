@@ -137,21 +137,25 @@ impl Live {
         });
     }
 
-    /// Records the gaps gathered so far: one record each for the convention, and the statistics' own.
+    /// Records the gaps gathered so far.
     #[cold]
     pub(crate) fn flush_gaps(&mut self) {
-        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
-        let clock = self.instrumentation.clock().clone();
-        let consumer_bound = self.marks.is_consumer_bound();
         let mut gaps = [0; MOST_GAPS];
         let mut len = 0;
         for (slot, ticks) in gaps.iter_mut().zip(self.gaps.drain()) {
-            *slot = clock.nanos_between(0, ticks);
+            *slot = ticks;
             len += 1;
         }
-        let gaps = &gaps[..len];
-        if gaps.is_empty() {
-            return;
+        self.record_gaps(&mut gaps[..len]);
+    }
+
+    /// Records gaps, given in ticks: one record each for the convention, and the statistics' own.
+    #[cold]
+    pub(crate) fn record_gaps(&self, gaps: &mut [u64]) {
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined() && !gaps.is_empty()) else { return };
+        let clock = self.clock();
+        for gap in gaps.iter_mut() {
+            *gap = clock.nanos_between(0, *gap);
         }
         let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation());
         if per_chunk && self.spec.side == Side::Client {
@@ -162,7 +166,7 @@ impl Live {
                 }
             });
         }
-        if !consumer_bound {
+        if !self.marks.is_consumer_bound() {
             armed.series.stats().record_many(clock.nanos(), Figure::ChunkGap, gaps);
         }
     }

@@ -12,7 +12,7 @@ use opentelemetry::{Context, ContextGuard, KeyValue};
 
 use crate::{
     Failure, Instrumentation, Oddity, Sees, TokenSource, Usage,
-    answer::{Answer, Gaps},
+    answer::{Answer, Due, Gaps},
     armed::Armed,
     capture::Content,
     clock::{Clock, Tick},
@@ -192,10 +192,12 @@ impl Live {
         if !output.uncounted && !self.marks.event_seen() {
             self.first_event();
         }
-        if let Some(gap) = self.marks.event(output)
-            && self.gaps.push(gap)
-        {
-            self.flush_gaps();
+        if let Some(gap) = self.marks.event(output) {
+            match self.gaps.push(gap) {
+                None => {}
+                Some(Due::All) => self.flush_gaps(),
+                Some(Due::This) => self.record_gaps(&mut [gap]),
+            }
         }
         if output.has_output() {
             self.ending.choice(output.choice);

@@ -8,8 +8,15 @@ use opentelemetry::{
 };
 
 use crate::{
-    GenAiNames, Outcome, Side, failure::OTHER, finish::Finished, live::Live, semconv as name, shared::Attempt,
-    spec::Spec, text::cut, timing::FinishReason,
+    GenAiNames, Outcome, Side,
+    failure::OTHER,
+    finish::Finished,
+    live::Live,
+    semconv as name,
+    shared::Attempt,
+    spec::{Extras, Spec},
+    text::cut,
+    timing::FinishReason,
 };
 
 /// Longest finish reason that is kept, in bytes.
@@ -32,11 +39,13 @@ pub(crate) fn begin(live: &Live) -> Context {
 
 /// What is known at the start, for samplers to decide on: names, server, the user's own attributes.
 fn identity(spec: &Spec) -> Vec<KeyValue> {
-    let own = spec.given().map_or(&[][..], |extras| &extras.attributes);
+    let given = spec.given();
+    let own = given.map_or(&[][..], |extras| &extras.attributes);
+    let of_series = given.map_or(0, |extras| usize::from(extras.scenario.is_some()) + extras.labels.len());
     // Room for these alone: the span keeps it while the call lives.
     let of_server = spec.server.as_ref().map_or(0, |(_, port)| 1 + usize::from(port.is_some()));
     let of_model = usize::from(!spec.model.as_str().is_empty());
-    let mut attributes = Vec::with_capacity(2 + of_model + of_server + own.len());
+    let mut attributes = Vec::with_capacity(2 + of_model + of_server + of_series + own.len());
     attributes.push(KeyValue::new(name::OPERATION, spec.operation().clone()));
     attributes.push(KeyValue::new(name::PROVIDER, spec.provider.clone()));
     if !spec.model.as_str().is_empty() {
@@ -46,8 +55,17 @@ fn identity(spec: &Spec) -> Vec<KeyValue> {
         attributes.push(KeyValue::new(name::SERVER_ADDRESS, address.clone()));
         attributes.extend(port.map(|port| KeyValue::new(name::SERVER_PORT, i64::from(port))));
     }
-    attributes.extend_from_slice(own);
+    if let Some(extras) = given {
+        attributes.extend(extras.scenario.iter().map(|scenario| KeyValue::new(name::SCENARIO, scenario.clone())));
+        attributes.extend(extras.labels.iter().map(|(key, value)| KeyValue::new(*key, value.clone())));
+    }
+    // A key that stands here already keeps its value: none is exported twice.
+    attributes.extend(own.iter().filter(|own| !is_label(given, own.key.as_str())).cloned());
     attributes
+}
+
+fn is_label(given: Option<&Extras>, key: &str) -> bool {
+    given.is_some_and(|extras| extras.labels.iter().any(|(label, _)| *label == key))
 }
 
 /// Writes what was measured onto the span and ends it. Attributes are built only if it records.

@@ -278,7 +278,8 @@ fn an_operation_that_is_no_inference_has_the_convention_s_other_duration_and_no_
 #[test]
 fn a_label_of_the_user_s_takes_the_place_of_none_of_ours_and_a_third_is_ignored() {
     let probe = Probe::new();
-    let labelled = call(&probe).label("llmperf.outcome", "mine").label("feature", "search").label("third", "x");
+    let labelled = call(&probe).label("llmperf.outcome", "mine").label("feature", "search").label("tenant", "t");
+    let labelled = labelled.label("third", "x");
     measured(&probe, labelled, &[text()]);
     let point = one(&probe, "llmperf.client.calls");
     assert_eq!((point.attribute("llmperf.outcome"), point.attribute("feature")), ("complete", "search"));

@@ -479,3 +479,19 @@ fn a_context_is_held_across_no_poll() {
     assert!(reply.next().now_or_never().is_none());
     assert!(!Context::current().has_active_span() && current_call().is_none());
 }
+
+#[test]
+fn scenario_and_labels_are_on_the_span_whole_and_once() {
+    let probe = Probe::with(|builder| builder.name_cap(0));
+    let call = probe.chat("openai", "gpt-4o-mini").scenario("batch");
+    let call = call.label("tenant", "a").label("tenant", "b").label("llmperf.outcome", "mine").attribute("tenant", "c");
+    call.start().finish();
+    let span = probe.span();
+    let values = |key: &str| {
+        let of_key = span.attributes.iter().filter(|attribute| attribute.key.as_str() == key);
+        of_key.map(|attribute| attribute.value.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(values("llmperf.scenario"), ["batch"]);
+    assert_eq!(values("tenant"), ["b"]);
+    assert_eq!(values("llmperf.outcome"), ["complete"]);
+}
