@@ -296,11 +296,12 @@ impl Live {
         if failure.is_recoverable() {
             return None;
         }
-        let error_type = failure.error_type();
-        let latch = if failure.is_transport() {
-            self.ending.transport_failure(error_type)
+        let latch = if !failure.is_transport() {
+            self.ending.error(failure.error_type())
+        } else if let Some(error_type) = self.told_failure() {
+            self.ending.error(error_type) // the body of an answer that was an error already broke
         } else {
-            self.ending.error(error_type)
+            self.ending.transport_failure(failure.error_type())
         };
         if let Some(message) = failure.text().filter(|_| latch.is_some()) {
             self.error_message(message);

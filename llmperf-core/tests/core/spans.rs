@@ -13,7 +13,7 @@ use std::{
 
 use futures::{FutureExt as _, StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
-    Call, Capture, Failure, GenAiNames, Kind, MeasureStream as _, Measured, Output, Price, Prices, Read, Reader, Sees,
+    Call, Capture, Failure, GenAiNames, Kind, MeasureStream as _, Measured, Outcome, Output, Price, Prices, Read, Reader, Sees,
     Side, Usage, current_call, testing::Probe,
 };
 use opentelemetry::{
@@ -331,6 +331,20 @@ fn what_code_inside_the_call_says_of_it_beats_end_drop_and_marker() {
         drop(reply);
         assert_eq!(attribute(&probe.span(), "error.type").as_deref(), Some("moderation"), "{ending}");
     }
+}
+
+#[test]
+fn a_status_that_failed_beats_the_transport_that_breaks_in_its_body() {
+    let probe = Probe::new();
+    let reset = || Err::<&str, _>(io::Error::from(io::ErrorKind::ConnectionReset));
+    let request = async {
+        current_call().unwrap().status(503);
+        Ok::<_, io::Error>(stream::iter([reset()]))
+    };
+    let mut reply = block_on(call(&probe).open(request)).unwrap();
+    drain(&mut reply);
+    let timing = reply.timing();
+    assert_eq!((timing.outcome, timing.error_type.as_deref()), (Some(Outcome::Error), Some("503")));
 }
 
 #[test]
