@@ -152,6 +152,8 @@ impl CallHandle {
 
     fn attempt_with(&self, model: Option<Text>) {
         self.tell(|shared, given| {
+            // Head and status are the last attempt's: what one before it had is no longer theirs.
+            (given.head, given.status) = (None, None);
             given.attempt(Attempt { started: shared.instrumentation.clock().tick(), model, error_type: None });
         });
     }

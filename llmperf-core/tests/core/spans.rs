@@ -348,6 +348,25 @@ fn a_status_that_failed_beats_the_transport_that_breaks_in_its_body() {
 }
 
 #[test]
+fn head_and_status_are_the_last_attempt_s() {
+    let probe = Probe::new();
+    let request = async {
+        let call = current_call().unwrap();
+        call.attempt();
+        probe.clock().advance(Duration::from_millis(10));
+        call.head();
+        call.status(503);
+        call.attempt(); // this one tells neither
+        probe.clock().advance(Duration::from_millis(50));
+        Ok::<_, io::Error>("whole")
+    };
+    block_on(call(&probe).run(request)).unwrap();
+    let span = probe.span();
+    assert_eq!(attribute(&span, "llmperf.outcome").as_deref(), Some("complete"));
+    assert_eq!(attribute(&span, "llmperf.time_to_head"), None);
+}
+
+#[test]
 fn an_unsampled_call_is_measured_and_its_children_are_no_roots() {
     let released = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&released);
