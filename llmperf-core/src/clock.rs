@@ -22,7 +22,6 @@ static COUNTER: LazyLock<quanta::Clock> = LazyLock::new(quanta::Clock::new);
 pub(crate) enum Clock {
     /// The time-stamp counter.
     Counter(&'static quanta::Clock),
-    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only `testing` makes one"))]
     /// Nanoseconds that a test moves by hand.
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` makes one"))]
     Manual(Arc<Hand>),
