@@ -21,7 +21,7 @@ use crate::{
     marks::{Count, Marks},
     outcome::{Ending, Latch, PANIC},
     output::Output,
-    shared::Shared,
+    shared::{self, Shared},
     span,
     spec::Spec,
     text::{Text, cut},
@@ -278,8 +278,8 @@ impl Live {
     }
 
     pub(crate) fn attribute(&mut self, attribute: KeyValue) {
-        if !self.ending.is_latched() && self.answer.attributes.len() < MOST_REASONS {
-            self.answer.attributes.push(attribute);
+        if !self.ending.is_latched() {
+            shared::keep(&mut self.answer.attributes, attribute);
         }
     }
 

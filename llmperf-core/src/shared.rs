@@ -14,7 +14,7 @@ use crate::{
     Instrumentation, Side, Usage, clock::Tick, current, failure::bounded, spec::Spec, text::Text, timing::FinishReason,
 };
 
-/// Most attempts, attributes and reasons that are kept of a call.
+/// Most attempts, and most attributes of either kind, that are kept of a call.
 const MOST: usize = 64;
 
 /// The part of a live call that its context carries.
@@ -66,6 +66,15 @@ impl Given {
         if self.attempts.len() < MOST {
             self.attempts.push(attempt);
         }
+    }
+}
+
+/// Keeps what was told of a call's span: of one key the last value.
+pub(crate) fn keep(attributes: &mut Vec<KeyValue>, told: KeyValue) {
+    if let Some(kept) = attributes.iter_mut().find(|kept| kept.key == told.key) {
+        *kept = told;
+    } else if attributes.len() < MOST {
+        attributes.push(told);
     }
 }
 
@@ -185,11 +194,7 @@ impl CallHandle {
     /// Adds an attribute to the call's span; never to metrics.
     pub fn attribute(&self, key: impl Into<Key>, value: impl Into<Value>) {
         let attribute = KeyValue::new(key, value);
-        self.tell(|_, given| {
-            if given.attributes.len() < MOST {
-                given.attributes.push(attribute);
-            }
-        });
+        self.tell(|_, given| keep(&mut given.attributes, attribute));
     }
 
     /// The call has failed, whatever its stream says. `error_type` is a code or a type, never a message.

@@ -114,14 +114,14 @@ fn attributes(live: &Live, finished: &Finished) -> Vec<KeyValue> {
     all
 }
 
-/// What the provider and code inside the call told: the last value of a key, and none of a key that is taken. The SDK
-/// would export both.
+/// What the provider and code inside the call told, which goes before; none of a key that is taken. The SDK would export
+/// both.
 fn told(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
     if live.answer.attributes.is_empty() && finished.told.is_empty() {
         return;
     }
     let at_start = identity(&live.spec);
-    for told in live.answer.attributes.iter().chain(&finished.told).rev() {
+    for told in finished.told.iter().chain(&live.answer.attributes) {
         if !at_start.iter().chain(all.iter()).any(|taken| taken.key == told.key) {
             all.push(told.clone());
         }

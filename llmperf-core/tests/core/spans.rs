@@ -246,6 +246,25 @@ fn attributes_of_the_user_s_push_out_none_of_ours() {
 }
 
 #[test]
+fn an_attribute_that_is_told_again_and_again_leaves_room_for_others() {
+    let probe = Probe::new();
+    let mut recorder = call(&probe).start();
+    for n in 0..500 {
+        recorder.attribute("queue.position", n);
+        recorder.in_scope(|| current_call().unwrap().attribute("poll", n));
+    }
+    recorder.attribute("server.timing", 7);
+    recorder.in_scope(|| current_call().unwrap().attribute("request.id", "r-1"));
+    recorder.finish();
+    let span = unique(probe.span());
+    let is = |key: &str, value: &str| assert_eq!(attribute(&span, key).as_deref(), Some(value), "{key}");
+    is("queue.position", "499");
+    is("poll", "499");
+    is("server.timing", "7");
+    is("request.id", "r-1");
+}
+
+#[test]
 fn attempts_are_events_with_their_model_and_error() {
     let probe = Probe::new();
     let step = |millis| probe.clock().advance(Duration::from_millis(millis));
