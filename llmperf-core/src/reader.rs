@@ -66,6 +66,12 @@ impl<'a> Read<'a> {
         self.live.attribute(KeyValue::new(key, value));
     }
 
+    /// Whether an attribute of this name was added before: what a provider repeats in each chunk need not be copied again.
+    #[must_use]
+    pub fn has_attribute(&self, key: &str) -> bool {
+        self.live.answer.attributes.iter().any(|attribute| attribute.key.as_str() == key)
+    }
+
     /// Counts what could not be measured.
     pub fn oddity(&mut self, oddity: Oddity, times: u64) {
         if times > 0 {

@@ -168,7 +168,7 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
     }
     for (key, value) in [(name::SERVICE_TIER, chunk.service_tier), (name::SYSTEM_FINGERPRINT, chunk.system_fingerprint)]
     {
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
             read.attribute(key, value.decode().into_owned());
         }
     }

@@ -5,7 +5,7 @@
 
 mod recordings;
 
-use futures::{StreamExt as _, executor::block_on, stream};
+use futures::{FutureExt as _, StreamExt as _, executor::block_on, stream};
 use llmperf_core::{Instrumentation, Outcome, Timing, testing::Probe};
 use llmperf_wire::{Dialect, MeasureWire as _};
 use recordings::recordings;
@@ -94,6 +94,33 @@ fn what_the_server_tells_of_itself_is_on_the_span_and_the_error_has_its_code() {
     assert_eq!(attribute("openai.response.system_fingerprint").as_deref(), Some("fp"));
     assert_eq!(attribute("gen_ai.response.model").as_deref(), Some("m-1"));
     assert_eq!(attribute("error.message"), None);
+}
+
+/// A chunk as llama.cpp writes it: names behind the choices, in every chunk.
+const REPEATING: &str = concat!(
+    r#"data: {"choices":[{"delta":{"content":"word"},"finish_reason":null,"index":0}],"created":0,"id":"c-1","#,
+    r#""model":"m-1","object":"chat.completion.chunk","service_tier":"default","system_fingerprint":"b1-2"}"#,
+    "\n\n"
+);
+
+#[test]
+fn names_that_every_chunk_repeats_cost_nothing_and_leave_room_for_the_timings_at_the_end() {
+    let probe = Probe::new();
+    let last = [r#"data: {"choices":[],"timings":{"prompt_ms":20.0}}"#, "\n\ndata: [DONE]\n\n"].concat();
+    let reads = std::iter::repeat_n(REPEATING, 1_000).chain([&*last]).map(Ok::<_, std::io::Error>);
+    let mut body = stream::iter(reads).measure_wire(probe.chat("llama.cpp", "m-1"), Dialect::OpenAiChat);
+    let mut next = || body.next().now_or_never().flatten().is_some();
+    assert!((0..100).all(|_| next()));
+    let allocations = allocation_counter::measure(|| assert!((0..900).all(|_| next())));
+    assert_eq!(allocations.count_total, 0);
+    assert!(next());
+    let span = probe.span();
+    let attribute = |key: &str| {
+        span.attributes.iter().find(|found| found.key.as_str() == key).map(|found| found.value.to_string())
+    };
+    assert_eq!(attribute("llmperf.server_reported.prompt_time").as_deref(), Some("0.02"));
+    assert_eq!(attribute("openai.response.service_tier").as_deref(), Some("default"));
+    assert_eq!(attribute("openai.response.system_fingerprint").as_deref(), Some("b1-2"));
 }
 
 #[test]
