@@ -186,8 +186,11 @@ impl Live {
     /// One event of the current read.
     #[inline]
     pub(crate) fn event(&mut self, output: &Output<'_>) {
-        if output.ignored || self.ending.is_latched() {
+        if self.ending.is_latched() {
             return;
+        }
+        if output.ignored {
+            return self.ending.head(); // no event, but a sign of life: the answer has begun
         }
         if !output.uncounted && !self.marks.event_seen() {
             self.first_event();

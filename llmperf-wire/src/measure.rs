@@ -152,13 +152,15 @@ impl<By> fmt::Debug for Wire<By> {
     }
 }
 
-/// Tells core what an event says. A comment, a malformed payload and what was dropped are no events.
+/// Tells core what an event says. A comment, a malformed payload and what was dropped are no events, but signs of life.
 #[inline]
 fn tell(event: Event<'_>, read: &mut Read<'_>) {
-    if let Event::Chunk(chunk) = event
-        && !read.is_over()
-    {
-        tell_chunk(chunk, read);
+    if read.is_over() {
+        return;
+    }
+    match event {
+        Event::Chunk(chunk) => tell_chunk(chunk, read),
+        Event::Comment(_) | Event::Malformed(_) | Event::Oversized => read.event(Output::ignored()),
     }
 }
 

@@ -124,6 +124,16 @@ fn names_that_every_chunk_repeats_cost_nothing_and_leave_room_for_the_timings_at
 }
 
 #[test]
+fn a_comment_shows_that_the_head_has_come() {
+    let items = [Ok(": PROCESSING\n\n"), Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))];
+    let probe = Probe::new();
+    let mut body = stream::iter(items).measure_wire(probe.chat("openrouter", "m"), Dialect::OpenAiChat);
+    block_on(async { while body.next().await.is_some() {} });
+    let timing = body.into_timing();
+    assert_eq!((timing.outcome, timing.chunks, timing.time_to_first_chunk), (Some(Outcome::Interrupted), 0, None));
+}
+
+#[test]
 fn a_broken_transport_and_a_payload_that_does_not_parse_are_told_apart() {
     let probe = Probe::new();
     let items = [

@@ -201,10 +201,10 @@ fn reference(happens: &[Happens], Given { sees, head, deadline }: Given, leaves:
         }
         (handed_out, away) = (true, 0);
         call.last_read = Some(now);
+        call.head |= !matches!(happens, Happens::Reset); // nothing else comes before it
         if !matches!(happens, Happens::Comment | Happens::Reset) {
             call.chunks += 1;
             call.first_chunk.get_or_insert(now);
-            call.head = true; // no event comes before it
         }
         match *happens {
             Happens::Text(text) => call.output(now, text, true, waited_since_output),
