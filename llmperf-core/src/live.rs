@@ -224,7 +224,7 @@ impl Live {
     #[cold]
     fn output(&mut self, output: &Output<'_>) {
         if let Some(progress) = self.armed.as_ref().and_then(|armed| armed.progress.get()) {
-            progress.add(output.tokens.map_or(1, u64::from));
+            progress.add(output.tokens.map_or(u64::from(!output.uncounted), u64::from));
         }
         for piece in [output.reasoning, output.answer].into_iter().flatten() {
             if let Some(content) = self.content() {

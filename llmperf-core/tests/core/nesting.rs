@@ -9,8 +9,8 @@ use std::{
 
 use futures::{StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
-    Call, FinishedCall, InCurrentScope as _, MeasureStream as _, Observer, Output, Progress, Scope, Sees, Side,
-    StartedCall, Usage, testing::Probe,
+    Call, FinishedCall, InCurrentScope as _, MeasureStream as _, Measured, Observer, Output, Progress, Read, Reader,
+    Scope, Sees, Side, StartedCall, Usage, testing::Probe,
 };
 use opentelemetry::{
     Context,
@@ -304,6 +304,21 @@ fn progress_is_counted_for_those_who_ask() {
     recorder.on_chunk(Output::text("b c d").tokens(3));
     assert_eq!(progress.tokens(), 4, "tokens where they are told, else events with output");
     recorder.finish();
+    drain(&mut Measured::new(stream::iter(["name, arguments"]), call(&probe), Parts));
+    let progress = diary.progress.as_ref().unwrap().lock().unwrap().clone().unwrap();
+    assert_eq!(progress.tokens(), 1, "an event, whatever the number of its parts");
+}
+
+/// Tells each item as an event of two parts.
+struct Parts;
+
+impl Reader<&'static str> for Parts {
+    const SEES: Sees = Sees::Nothing;
+
+    fn read(&mut self, item: &&'static str, read: &mut Read<'_>) {
+        read.event(Output::tool(item));
+        read.also(Output::tool(item));
+    }
 }
 
 #[test]
