@@ -44,7 +44,14 @@ impl FinishKind {
             "pause_turn",
         ]) {
             Self::Stop
-        } else if word(&["length", "max_tokens", "max_output_tokens", "model_context_window_exceeded", "incomplete"]) {
+        } else if word(&[
+            "length",
+            "max_tokens",
+            "max_output_tokens",
+            "model_length",
+            "model_context_window_exceeded",
+            "incomplete",
+        ]) {
             Self::Length
         } else if word(&["tool_calls", "tool_call", "tool_use", "function_call"]) {
             Self::ToolCall

@@ -7,7 +7,7 @@ mod recordings;
 
 use futures::{FutureExt as _, StreamExt as _, executor::block_on, stream};
 use llmperf_core::{Instrumentation, Outcome, Timing, testing::Probe};
-use llmperf_wire::{Dialect, MeasureWire as _};
+use llmperf_wire::{Decoder, Dialect, Event, MeasureWire as _};
 use recordings::recordings;
 use serde_json::Value;
 
@@ -115,9 +115,8 @@ fn names_that_every_chunk_repeats_cost_nothing_and_leave_room_for_the_timings_at
     assert_eq!(allocations.count_total, 0);
     assert!(next());
     let span = probe.span();
-    let attribute = |key: &str| {
-        span.attributes.iter().find(|found| found.key.as_str() == key).map(|found| found.value.to_string())
-    };
+    let attribute =
+        |key: &str| span.attributes.iter().find(|found| found.key.as_str() == key).map(|found| found.value.to_string());
     assert_eq!(attribute("llmperf.server_reported.prompt_time").as_deref(), Some("0.02"));
     assert_eq!(attribute("openai.response.service_tier").as_deref(), Some("default"));
     assert_eq!(attribute("openai.response.system_fingerprint").as_deref(), Some("b1-2"));
@@ -131,6 +130,41 @@ fn a_comment_shows_that_the_head_has_come() {
     block_on(async { while body.next().await.is_some() {} });
     let timing = body.into_timing();
     assert_eq!((timing.outcome, timing.chunks, timing.time_to_first_chunk), (Some(Outcome::Interrupted), 0, None));
+}
+
+/// The dialect's words for an end.
+const REASONS: [&str; 13] = [
+    "stop",
+    "eos",
+    "eos_token",
+    "stop_sequence",
+    "end_turn",
+    "length",
+    "max_tokens",
+    "model_length",
+    "tool_calls",
+    "function_call",
+    "content_filter",
+    "refusal",
+    "no_such_reason",
+];
+
+#[test]
+fn a_finish_reason_means_the_same_to_the_decoder_and_to_the_call() {
+    let probe = Probe::new();
+    for reason in REASONS {
+        let frame =
+            format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{reason}\"}}]}}\n\n");
+        let mut decoded = Vec::new();
+        Decoder::new(Dialect::OpenAiChat).push(frame.as_bytes(), |event| {
+            if let Event::Chunk(chunk) = event {
+                decoded.extend(chunk.finishes().map(|finish| format!("{:?}", finish.kind)));
+            }
+        });
+        let told = measured(probe.instrumentation(), &[frame.as_bytes()]).finish_reasons;
+        assert_eq!(decoded, told.iter().map(|reason| format!("{:?}", reason.kind)).collect::<Vec<_>>(), "{reason}");
+        assert_eq!(decoded.len(), 1);
+    }
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::{
 
 use futures::{FutureExt as _, StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
-    Call, Capture, Failure, GenAiNames, Kind, MeasureStream as _, Measured, Outcome, Output, Price, Prices, Read, Reader, Sees,
-    Side, Usage, current_call, testing::Probe,
+    Call, Capture, Failure, GenAiNames, Kind, MeasureStream as _, Measured, Outcome, Output, Price, Prices, Read,
+    Reader, Sees, Side, Usage, current_call, testing::Probe,
 };
 use opentelemetry::{
     Context, KeyValue, TraceId,
