@@ -236,7 +236,7 @@ impl Call {
         self.spec(|spec| spec.extras().content = Some(Box::new(Content::new(capture))))
     }
 
-    /// The prompt, for content capture; ignored where capture is off.
+    /// The prompt, for content capture; ignored where capture is off, so that [`capture`](Self::capture) comes first.
     pub fn prompt(mut self, prompt: &str) -> Self {
         if let Some(live) = &mut self.0 {
             live.prompt(prompt);
@@ -250,6 +250,9 @@ impl Call {
     }
 
     /// Arms the call now: the span begins, at the time at which the call was made.
+    ///
+    /// Dropped before it was handed on or told its end, the call is cancelled, by a `?` too: what waits for a request
+    /// that may fail is better [opened](Self::open).
     pub fn start(self) -> Recorder {
         let mut live = self.0;
         if let Some(live) = &mut live {

@@ -17,7 +17,7 @@ use crate::{Side, Timing};
 /// or those made inside a scope ([`Scope`](crate::Scope)).
 ///
 /// It is called from the task that polls the call, and from its drop: it must not block. A panic in it is caught and
-/// counted.
+/// counted. Calls that it makes itself are observed like any other: it has to tell them apart, or it never comes to an end.
 pub trait Observer: Send + Sync + fmt::Debug {
     /// A call was armed. What attempts joined to a live call do is not told apart: it is the live call's.
     fn started(&self, call: &StartedCall<'_>) {

@@ -139,7 +139,8 @@ impl Shared {
 #[derive(Clone, Debug)]
 pub struct CallHandle(Context);
 
-/// The live call whose future, stream or scope is being polled, if there is one.
+/// The live call whose future, stream or scope is being polled, if there is one. Where no tracer is installed, a stream
+/// shows its call until its first event only: by then the request has left.
 #[must_use]
 pub fn current_call() -> Option<CallHandle> {
     current::map_current(|context| {
