@@ -158,10 +158,14 @@ impl Labels {
         let find = |answered: &[(Text, Arc<Sets>)], model: &str| {
             answered.iter().find(|(of, _)| of.as_str() == model).map(|(_, sets)| Arc::clone(sets))
         };
-        if let Some(sets) = find(&series.answered.read().unwrap_or_else(PoisonError::into_inner), model) {
+        let known = |model: &str| find(&series.answered.read().unwrap_or_else(PoisonError::into_inner), model);
+        if let Some(sets) = known(model) {
             return sets;
         }
         let model = self.names.capped(NameKind::Model, &Text::from(model.to_owned()));
+        if let Some(sets) = known(model.as_str()) {
+            return sets;
+        }
         let mut answered = series.answered.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(sets) = find(&answered, model.as_str()) {
             return sets;

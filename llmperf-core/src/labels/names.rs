@@ -42,8 +42,8 @@ impl Names {
     /// The name itself while its kind has room, then `_other`.
     pub(crate) fn capped(&self, kind: NameKind, name: &Text) -> Text {
         let seen = &self.seen[kind as usize];
-        if seen.read().unwrap_or_else(PoisonError::into_inner).contains(name) {
-            return name.clone();
+        if let Some(capped) = self.known(&seen.read().unwrap_or_else(PoisonError::into_inner), name) {
+            return capped;
         }
         self.admitted(&mut seen.write().unwrap_or_else(PoisonError::into_inner), name)
     }
@@ -51,21 +51,30 @@ impl Names {
     /// The same for the value of a label of the user's own: its key is its kind.
     pub(crate) fn capped_label(&self, key: &'static str, value: &Text) -> Text {
         let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
-        if labels.get(key).is_some_and(|seen| seen.contains(value)) {
-            return value.clone();
+        if let Some(capped) = labels.get(key).and_then(|seen| self.known(seen, value)) {
+            return capped;
         }
         drop(labels);
         let mut labels = self.labels.write().unwrap_or_else(PoisonError::into_inner);
         self.admitted(labels.entry(key).or_default(), value)
     }
 
-    fn admitted(&self, seen: &mut HashSet<Text>, name: &Text) -> Text {
-        if seen.len() < self.cap || seen.contains(name) {
-            seen.insert(name.clone());
-            return name.clone();
+    /// What becomes of a name that is known, or that comes too late; decided without keeping others from looking.
+    fn known(&self, seen: &HashSet<Text>, name: &Text) -> Option<Text> {
+        if seen.contains(name) {
+            return Some(name.clone());
         }
-        self.folded.store(true, Ordering::Relaxed);
-        Text::Static(OTHER_NAME)
+        (seen.len() >= self.cap).then(|| {
+            self.folded.store(true, Ordering::Relaxed);
+            Text::Static(OTHER_NAME)
+        })
+    }
+
+    fn admitted(&self, seen: &mut HashSet<Text>, name: &Text) -> Text {
+        self.known(seen, name).unwrap_or_else(|| {
+            seen.insert(name.clone());
+            name.clone()
+        })
     }
 
     pub(crate) fn take_folded(&self) -> bool {
