@@ -293,6 +293,27 @@ impl Bases {
         ordered(variant.attributes(slos).into_iter().chain(self.base(variant).iter().cloned()).collect())
     }
 
+    /// The set of a variant, made once.
+    fn kept(&self, variant: &Variant<'_>, slos: &[Text]) -> Set {
+        match variant.slot() {
+            Some(slot) => match self.closed.get(slot) {
+                Some(slot) => Arc::clone(slot.get_or_init(|| self.made(variant, slos))),
+                None => Arc::clone(self.base(variant)),
+            },
+            None => self.failed(variant, || self.made(variant, slos)),
+        }
+    }
+
+    /// The set of a variant whose `error.type` is open, made on first use.
+    fn failed(&self, variant: &Variant<'_>, make: impl FnOnce() -> Set) -> Set {
+        let (tag, error) = (variant.tag(), variant.error().unwrap_or_default());
+        self.find_failed(tag, error).unwrap_or_else(|| {
+            let set = make();
+            self.keep_failed(tag, error, &set);
+            set
+        })
+    }
+
     fn find_failed(&self, tag: u8, error: &str) -> Option<Set> {
         let failed = self.failed.read().unwrap_or_else(PoisonError::into_inner);
         failed.iter().find(|(of, name, _)| *of == tag && **name == *error).map(|(_, _, set)| Arc::clone(set))
@@ -330,17 +351,8 @@ impl Sets {
                 Some(slot) => record(slot.get_or_init(|| self.make(&variant))),
                 None => record(self.bases.base(&variant)),
             },
-            None => record(&self.failed(&variant)),
+            None => record(&self.bases.failed(&variant, || self.make(&variant))),
         }
-    }
-
-    fn failed(&self, variant: &Variant<'_>) -> Set {
-        let (tag, error) = (variant.tag(), variant.error().unwrap_or_default());
-        self.bases.find_failed(tag, error).unwrap_or_else(|| {
-            let set = self.make(variant);
-            self.bases.keep_failed(tag, error, &set);
-            set
-        })
     }
 
     /// Makes a set, or takes the folded one where the instrument has no room for another.
@@ -348,7 +360,7 @@ impl Sets {
         if self.admitted && self.admission.admit(variant.family()) {
             self.bases.made(variant, &self.slos)
         } else {
-            self.admission.other.made(&variant.folded(), &self.slos)
+            self.admission.other.kept(&variant.folded(), &self.slos)
         }
     }
 }
@@ -404,6 +416,25 @@ mod tests {
         slots.dedup();
         assert_eq!(slots.len(), variants.len());
         assert_eq!(Variant::Slo { index: 0, met: false }.slot(), Some(SLO));
+    }
+
+    #[test]
+    fn folded_sets_are_one_set() {
+        let admission = Arc::new(Admission::new(&[]));
+        (0..MOST_SETS).for_each(|model| drop(sets(&admission, model)));
+        let late = [1, 2].map(|model| sets(&admission, MOST_SETS + model));
+        let variants = [
+            Variant::Tokens(TokenType::Input),
+            Variant::Calls { streamed: true, outcome: Outcome::Error, error: Some("429") },
+        ];
+        for variant in variants {
+            let at = late.each_ref().map(|sets| {
+                let mut at = std::ptr::null();
+                sets.with(variant, |set| at = set.as_ptr());
+                at
+            });
+            assert_eq!(at[0], at[1], "{variant:?}");
+        }
     }
 
     #[test]
