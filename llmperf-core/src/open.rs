@@ -98,34 +98,38 @@ impl<F, R, By> fmt::Debug for Open<F, R, By> {
 }
 
 /// A request that is built at its first poll, inside the call. Made by [`Call::open_fn`](crate::Call::open_fn).
-#[non_exhaustive]
-#[pin_project(project = Stage)]
+#[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub enum OpenFn<B, F> {
-    #[doc(hidden)]
+pub struct OpenFn<B, F> {
+    #[pin]
+    stage: Stage<B, F>,
+}
+
+#[pin_project(project = StageAt)]
+enum Stage<B, F> {
     Unbuilt(Option<B>),
-    #[doc(hidden)]
     Built(#[pin] F),
 }
 
 impl<B, F> OpenFn<B, F> {
     pub(crate) fn new(build: B) -> Self {
-        Self::Unbuilt(Some(build))
+        Self { stage: Stage::Unbuilt(Some(build)) }
     }
 }
 
 impl<B: FnOnce() -> F, F: Future> Future for OpenFn<B, F> {
     type Output = F::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Stage::Unbuilt(build) = self.as_mut().project()
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut stage = self.project().stage;
+        if let StageAt::Unbuilt(build) = stage.as_mut().project()
             && let Some(build) = build.take()
         {
-            self.set(Self::Built(build()));
+            stage.set(Stage::Built(build()));
         }
-        match self.project() {
-            Stage::Built(request) => request.poll(cx),
-            Stage::Unbuilt(_) => Poll::Pending,
+        match stage.project() {
+            StageAt::Built(request) => request.poll(cx),
+            StageAt::Unbuilt(_) => Poll::Pending, // what should have built it panicked
         }
     }
 }
