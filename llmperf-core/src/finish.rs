@@ -1,6 +1,6 @@
 //! What happens at the latch, once per call: figures, metrics, statistics, span, event, observers.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::atomic::Ordering};
 
 use opentelemetry::{KeyValue, trace::TraceContextExt as _};
 
@@ -51,12 +51,13 @@ impl Live {
             self.give_to_outer(&finished);
         } else {
             self.record(latch, &finished);
-            self.instrumentation.live().fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
         }
         self.guarded(|| span::end(self, &finished));
         if !joined {
             event::emit(self, &finished);
             self.notify_finished(&finished);
+            // Last of all: whoever waits for live calls to end shuts telemetry down next.
+            self.instrumentation.live().fetch_sub(1, Ordering::AcqRel);
         }
         self.finished = Some(Box::new(finished));
         // Whoever keeps the stream for its timing must not keep the span around it open.

@@ -3,14 +3,17 @@
 use std::{
     future::ready,
     io,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use futures::{StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
-    Call, FinishedCall, InCurrentScope as _, MeasureStream as _, Measured, Observer, Output, Progress, Read, Reader,
-    Scope, Sees, Side, StartedCall, Usage, testing::Probe,
+    Call, FinishedCall, InCurrentScope as _, Instrumentation, MeasureStream as _, Measured, Observer, Output, Progress,
+    Read, Reader, Scope, Sees, Side, StartedCall, Usage, testing::Probe,
 };
 use opentelemetry::{
     Context,
@@ -319,6 +322,30 @@ impl Reader<&'static str> for Parts {
         read.event(Output::tool(item));
         read.also(Output::tool(item));
     }
+}
+
+/// Looks at how many calls live while it is told of an end.
+#[derive(Debug, Default)]
+struct Onlooker {
+    instrumentation: OnceLock<Instrumentation>,
+    live: AtomicUsize,
+}
+
+impl Observer for Onlooker {
+    fn finished(&self, _: &FinishedCall<'_>) {
+        self.live.store(self.instrumentation.get().unwrap().live_calls(), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_call_lives_until_all_of_it_was_told() {
+    let onlooker = Arc::new(Onlooker::default());
+    let observer: Arc<dyn Observer> = onlooker.clone();
+    let probe = Probe::with(|builder| builder.observer(observer));
+    onlooker.instrumentation.set(probe.instrumentation().clone()).unwrap();
+    call(&probe).start().finish();
+    assert_eq!(onlooker.live.load(Ordering::Relaxed), 1, "drained before that, its span would be lost");
+    assert_eq!(probe.instrumentation().live_calls(), 0);
 }
 
 #[test]
