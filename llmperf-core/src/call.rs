@@ -283,6 +283,25 @@ impl Call {
     }
 
     /// As [`open`](Self::open); the closure says what an item carries.
+    ///
+    /// ```
+    /// use futures::{StreamExt as _, stream};
+    /// use llmperf_core::{Output, Sees, chat};
+    ///
+    /// enum Event { Delta(&'static str), Finish(&'static str) }
+    /// # async fn request() -> std::io::Result<stream::Iter<std::array::IntoIter<Event, 2>>> {
+    /// #     Ok(stream::iter([Event::Delta("hi"), Event::Finish("stop")]))
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let call = chat("vllm", "llama-3").sees(Sees::Finish);
+    /// let mut reply = call.open_with(request(), |event| match event {
+    ///     Event::Delta(text) => Output::text(text),
+    ///     Event::Finish(reason) => Output::finish(reason),
+    /// }).await?;
+    /// while reply.next().await.is_some() {}
+    /// assert_eq!(reply.timing().outcome, Some(llmperf_core::Outcome::Complete));
+    /// # Ok(()) }
+    /// ```
     pub fn open_with<F, S, E, By, R>(self, request: F, reader: R) -> Open<F, With<R>, By>
     where
         F: Future<Output = Result<S, E>>,
@@ -294,6 +313,21 @@ impl Call {
     }
 
     /// As [`open_with`](Self::open_with), for streams of `Result`s; an `Err` item is recorded by us.
+    ///
+    /// ```
+    /// # use futures::{StreamExt as _, stream};
+    /// # use llmperf_core::{Output, chat};
+    /// # use std::io;
+    /// # type Tokens = stream::Iter<std::array::IntoIter<io::Result<&'static str>, 2>>;
+    /// # async fn request() -> io::Result<Tokens> {
+    /// #     Ok(stream::iter([Ok("hi"), Err(io::ErrorKind::ConnectionReset.into())]))
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> io::Result<()> {
+    /// let mut reply = chat("vllm", "llama-3").try_open_with(request(), |token| Output::text(token)).await?;
+    /// while reply.next().await.is_some() {}
+    /// assert_eq!(reply.timing().outcome, Some(llmperf_core::Outcome::Interrupted));
+    /// # Ok(()) }
+    /// ```
     pub fn try_open_with<F, S, E, By, T, I, ByItems, R>(self, request: F, reader: R) -> Open<F, TryWith<R, ByItems>, By>
     where
         F: Future<Output = Result<S, E>>,
@@ -345,6 +379,20 @@ impl Call {
     }
 
     /// As [`run`](Self::run); the closure says what the answer carries: usage, finish reason, model.
+    ///
+    /// ```
+    /// use llmperf_core::{Output, Usage, chat};
+    ///
+    /// struct Answer { text: String, tokens: [u64; 2] }
+    /// # async fn complete() -> std::io::Result<Answer> { Ok(Answer { text: "hi".into(), tokens: [9, 1] }) }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let answer = chat("openai", "gpt-4o-mini")
+    ///     .run_with(complete(), |answer| {
+    ///         Output::text(&answer.text).and_usage(Usage::of(answer.tokens[0], answer.tokens[1]))
+    ///     })
+    ///     .await?;
+    /// # let _ = answer; Ok(()) }
+    /// ```
     pub fn run_with<F, T, E, By, R>(self, request: F, reader: R) -> Run<F, R, By>
     where
         F: Future<Output = Result<T, E>>,

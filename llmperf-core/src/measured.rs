@@ -70,6 +70,18 @@ pub trait MeasureStream: Stream + Sized + sealed::Sealed {
 
     /// As [`measure_with`](Self::measure_with) for `Result` items: the closure sees the `Ok` ones, an `Err` is
     /// recorded by us, as an interruption if its source chain holds an I/O error of the transport.
+    ///
+    /// ```
+    /// use futures::{StreamExt as _, stream};
+    /// use llmperf_core::{MeasureStream as _, Output, chat};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let items = [Ok("hi"), Err(std::io::Error::from(std::io::ErrorKind::InvalidData))];
+    /// let mut reply = stream::iter(items).try_measure_with(chat("vllm", "llama-3"), |text| Output::text(text));
+    /// while reply.next().await.is_some() {}
+    /// assert_eq!(reply.timing().error_type.as_deref(), Some("std::io::error::Error"));
+    /// # }
+    /// ```
     fn try_measure_with<T, E, By, F>(self, call: impl Into<Recorder>, reader: F) -> Measured<Self, TryWith<F, By>>
     where
         Self: Stream<Item = Result<T, E>>,
