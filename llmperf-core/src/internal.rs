@@ -1,6 +1,9 @@
 //! What could not be measured: counted, and each kind said once.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU8, Ordering},
+};
 
 use opentelemetry::KeyValue;
 
@@ -49,14 +52,27 @@ impl Internal {
         let bit = 1 << oddity as u8;
         if self.said.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
             // What could not be measured may be that the subscriber panics.
-            let said = std::panic::catch_unwind(|| {
+            let _said = caught(|| {
                 tracing::warn!(
                     target: "llmperf",
                     kind = oddity.as_str(),
                     "something could not be measured; llmperf.internal.events counts it, this is said once"
                 );
             });
-            drop(said);
+        }
+    }
+}
+
+/// Runs code that is not ours; `None` if it panicked.
+pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(value) => Some(value),
+        Err(panic) => {
+            // What a panic carries may panic once more when it is dropped.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+                std::mem::forget(again);
+            }
+            None
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     clock::{Clock, Tick},
     current,
     finish::Finished,
+    internal::caught,
     marks::{Count, Marks},
     outcome::{Ending, Latch, PANIC},
     output::Output,
@@ -125,7 +126,7 @@ impl Live {
 
     /// Runs a callback of the user's; a panic in it is caught and counted.
     pub(crate) fn guarded(&self, callback: impl FnOnce()) {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).is_err() {
+        if caught(callback).is_none() {
             self.oddity(Oddity::CaughtPanic, 1);
         }
     }

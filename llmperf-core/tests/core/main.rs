@@ -10,5 +10,6 @@ mod metrics;
 mod nesting;
 mod peers;
 mod properties;
+mod reentrancy;
 mod script;
 mod spans;
