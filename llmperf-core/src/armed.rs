@@ -8,8 +8,9 @@ use std::sync::{
 use opentelemetry::{Context, trace::TraceContextExt as _};
 
 use crate::{
-    Side,
+    Oddity, Side,
     instruments::Instruments,
+    internal::caught,
     labels::{Phase, Series, Sets, Variant},
     live::Live,
     metrics::Metric,
@@ -58,7 +59,10 @@ impl Live {
         });
         let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
         let frames = if joined { None } else { scope::innermost(&self.context) };
-        let spanned = span::begin(self);
+        // Samplers and processors are not ours either.
+        let begun = caught(|| span::begin(self));
+        let breaks = begun.is_none();
+        let spanned = begun.unwrap_or_else(|| span::absent(&self.context));
         let valid = spanned.span().span_context().is_valid();
         let shared = Shared::new(&self.spec, instrumentation.clone(), self.marks.start());
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
@@ -78,6 +82,9 @@ impl Live {
         }
         self.context = spanned.with_value(shared);
         self.armed = Some(armed);
+        if breaks {
+            self.oddity(Oddity::CaughtPanic, 1);
+        }
         self.notify_started();
         let watched = self.armed.as_ref().is_some_and(|armed| armed.progress.get().is_some());
         self.asked = watched || self.spec.given().is_some() || self.instrumentation.settings().capture.is_on();

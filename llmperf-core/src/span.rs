@@ -37,6 +37,11 @@ pub(crate) fn begin(live: &Live) -> Context {
     live.context.with_span(span)
 }
 
+/// The context of a call that could have no span: what happens inside belongs to the parent's, which is not ours to end.
+pub(crate) fn absent(parent: &Context) -> Context {
+    parent.with_remote_span_context(parent.span().span_context().clone())
+}
+
 /// What is known at the start, for samplers to decide on: names, server, the user's own attributes.
 fn identity(spec: &Spec) -> Vec<KeyValue> {
     let given = spec.given();

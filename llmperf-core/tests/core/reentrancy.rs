@@ -3,11 +3,20 @@
 use std::{
     panic,
     sync::{Arc, Mutex, OnceLock, Weak},
+    time::Duration,
 };
 
 use futures::{StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
     Capture, FinishedCall, Instrumentation, MeasureStream as _, Observer, Output, StartedCall, testing::Probe,
+};
+use opentelemetry::{
+    Context, KeyValue, TraceId,
+    trace::{Link, SpanKind, TraceContextExt as _, Tracer as _, TracerProvider as _},
+};
+use opentelemetry_sdk::{
+    error::OTelSdkResult,
+    trace::{SamplingResult, SdkTracerProvider, ShouldSample, Span, SpanData, SpanProcessor},
 };
 
 /// Makes and ends a call of its own for each that it sees, but for its own.
@@ -62,6 +71,64 @@ fn hooks_may_make_calls_of_their_own() {
     assert_eq!(block_on(stream::iter(["a", "b"]).measure(call).count()), 2);
     assert_eq!(probe.count("llmperf.client.calls"), 1.0);
     assert!(inner.count("llmperf.client.calls") >= 4.0);
+}
+
+#[derive(Clone, Debug)]
+struct Breaks;
+
+impl ShouldSample for Breaks {
+    fn should_sample(
+        &self,
+        _: Option<&Context>,
+        _: TraceId,
+        _: &str,
+        _: &SpanKind,
+        _: &[KeyValue],
+        _: &[Link],
+    ) -> SamplingResult {
+        panic!("sampler");
+    }
+}
+
+#[test]
+fn a_sampler_that_breaks_costs_the_span_and_nothing_else() {
+    let tracers = SdkTracerProvider::builder().with_sampler(Breaks).build();
+    let probe = Probe::with(|builder| builder.tracer_provider(&tracers));
+    let tracer = probe.tracer_provider().tracer("test");
+    let around = Context::new().with_span(tracer.start("around"));
+    let inside = stream::iter(["a", "b"]).inspect(|_| drop(tracer.start("inside")));
+    let reply = inside.measure(probe.chat("openai", "gpt").parent(around.clone()));
+    assert_eq!(block_on(reply.count()), 2);
+    assert_eq!(probe.count("llmperf.client.calls"), 1.0);
+    assert_eq!(probe.count("llmperf.internal.events"), 1.0);
+    assert!(around.span().is_recording(), "the span around it is not ours to end");
+    let parent = around.span().span_context().span_id();
+    assert!(probe.spans().iter().all(|span| span.parent_span_id == parent), "{}", probe.tree());
+}
+
+#[derive(Debug)]
+struct BreaksAtStart;
+
+impl SpanProcessor for BreaksAtStart {
+    fn on_start(&self, _: &mut Span, _: &Context) {
+        panic!("processor");
+    }
+    fn on_end(&self, _: SpanData) {}
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_processor_that_breaks_at_the_start_costs_the_span_and_nothing_else() {
+    let tracers = SdkTracerProvider::builder().with_span_processor(BreaksAtStart).build();
+    let probe = Probe::with(|builder| builder.tracer_provider(&tracers));
+    let reply = stream::iter(["a", "b"]).measure(probe.chat("openai", "gpt"));
+    assert_eq!(block_on(reply.count()), 2);
+    assert_eq!(probe.count("llmperf.client.calls"), 1.0);
 }
 
 /// An observer whose panic panics once more when it is let go.
