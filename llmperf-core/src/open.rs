@@ -120,11 +120,14 @@ impl<B, F> OpenFn<B, F> {
 impl<B: FnOnce() -> F, F: Future> Future for OpenFn<B, F> {
     type Output = F::Output;
 
+    /// # Panics
+    ///
+    /// If it is polled after `build` has panicked, as futures do: nobody would ever wake it.
+    #[allow(clippy::expect_used, reason = "polling a future after it panicked is the caller's bug, not a measurement")]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut stage = self.project().stage;
-        if let StageAt::Unbuilt(build) = stage.as_mut().project()
-            && let Some(build) = build.take()
-        {
+        if let StageAt::Unbuilt(build) = stage.as_mut().project() {
+            let build = build.take().expect("`OpenFn` polled after its request could not be built");
             stage.set(Stage::Built(build()));
         }
         match stage.project() {

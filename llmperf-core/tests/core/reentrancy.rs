@@ -1,7 +1,8 @@
 //! Code of the user's that runs inside ours: it makes calls, looks at statistics, drops what we measure, breaks.
 
 use std::{
-    panic,
+    future::Future as _,
+    panic::{self, AssertUnwindSafe},
     sync::{Arc, Mutex, OnceLock, Weak},
     time::Duration,
 };
@@ -155,6 +156,22 @@ fn a_panic_that_panics_when_it_is_let_go_stops_no_stream() {
     let reply = stream::iter(["a", "b"]).measure(probe.chat("openai", "gpt"));
     assert_eq!(block_on(reply.count()), 2);
     assert_eq!(probe.count("llmperf.client.calls"), 1.0);
+}
+
+#[test]
+fn a_request_whose_building_panicked_does_not_hang_when_it_is_polled_again() {
+    let probe = Probe::new();
+    let mut open = Box::pin(probe.chat("openai", "gpt").open_fn(
+        || -> futures::future::Ready<std::io::Result<stream::Iter<std::array::IntoIter<&'static str, 1>>>> {
+            panic!("built")
+        },
+    ));
+    let mut poll = || {
+        let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        panic::catch_unwind(AssertUnwindSafe(|| open.as_mut().poll(context).is_pending()))
+    };
+    assert!(poll().is_err());
+    assert!(poll().is_err(), "nobody would ever wake it");
 }
 
 /// Streams in a shared place, one dropped while the other is polled.
