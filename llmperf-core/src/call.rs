@@ -20,7 +20,7 @@ use crate::{
     open::{Open, OpenFn},
     reader::{ByItem, Reader, TryWith, With},
     run::Run,
-    semconv::is_ours,
+    semconv::{is_free_label, is_ours},
     spec::Spec,
     text::Text,
 };
@@ -162,12 +162,14 @@ impl Call {
     }
 
     /// A label of your own on the span and on the `llmperf.*` metrics (tenant, feature): at most two, capped on metrics; more
-    /// are ignored. Of one key the last value stands. Names that llmperf writes itself are left to it.
+    /// are ignored. Of one key the last value stands. Names that llmperf writes itself are left to it, and a key that
+    /// Prometheus would refuse a whole page for is ignored: one that is empty, begins with a digit or `__` or has a colon,
+    /// `le` and `quantile`.
     pub fn label(self, key: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.spec(|spec| {
             let labels = &mut spec.extras().labels;
             labels.retain(|(of, _)| *of != key);
-            if labels.len() < MOST_LABELS && !is_ours(key) {
+            if labels.len() < MOST_LABELS && is_free_label(key) {
                 labels.push((key, value.into().into()));
             }
         })

@@ -269,9 +269,12 @@ impl InstrumentationBuilder {
         self
     }
 
-    /// What is deployed, as attributes of `llmperf.build.info`: model release, prompt version.
+    /// What is deployed, as attributes of `llmperf.build.info`: model release, prompt version. Keys are those of a
+    /// [label](crate::Call::label); others are ignored.
     pub fn build_info(mut self, key: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        self.settings.build_info.push(KeyValue::new(key, Text::from(value.into())));
+        if semconv::is_free_label(key) {
+            self.settings.build_info.push(KeyValue::new(key, Text::from(value.into())));
+        }
         self
     }
 

@@ -37,9 +37,25 @@ macro_rules! names {
 
         /// Whether we write attributes of this name.
         pub(crate) fn is_ours(name: &str) -> bool {
-            [$($name),*].contains(&name)
+            NAMES.contains(&name)
         }
+
+        const NAMES: &[&str] = &[$($name),*];
     };
+}
+
+/// Whether a metric may have a label of the user's under this name: Prometheus refuses a whole page for one name that it
+/// does not allow or that stands twice, and it has no dots, so that `llmperf_outcome` would be ours.
+pub(crate) fn is_free_label(name: &str) -> bool {
+    fn there(name: &str) -> impl Iterator<Item = char> {
+        name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
+    }
+    !name.is_empty()
+        && !name.contains(':')
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && !there(name).take(2).eq("__".chars())
+        && !["le", "quantile"].contains(&name)
+        && !NAMES.iter().any(|ours| there(ours).eq(there(name)))
 }
 
 names! {

@@ -288,6 +288,17 @@ fn a_label_of_the_user_s_takes_the_place_of_none_of_ours_and_a_third_is_ignored(
 }
 
 #[test]
+fn a_label_that_prometheus_would_refuse_or_take_for_ours_is_ignored() {
+    let probe = Probe::new();
+    for key in ["", "le", "quantile", "1st", "a:b", "__name__", "..x", "llmperf_outcome", "gen_ai_request_model"] {
+        measured(&probe, call(&probe).label(key, "mine"), &[text()]);
+    }
+    assert!(!probe.points("llmperf.client.calls").iter().any(|point| format!("{point:?}").contains("mine")));
+    measured(&probe, call(&probe).label("tenant.id", "mine"), &[text()]);
+    assert!(probe.points("llmperf.client.calls").iter().any(|point| point.attribute("tenant.id") == "mine"));
+}
+
+#[test]
 fn a_label_is_capped_by_its_key_wherever_it_stands() {
     let probe = Probe::with(|builder| builder.name_cap(10));
     for n in 0..30 {
