@@ -1,5 +1,7 @@
 //! Serves `/metrics` to Prometheus, from the export thread.
 
+mod page;
+
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use opentelemetry_prometheus::PrometheusExporter;
-use prometheus::{Registry, TextEncoder};
+use prometheus::Registry;
 use tokio::sync::Semaphore;
 
 use super::driver::Driver;
@@ -110,9 +112,9 @@ impl Scraper {
         let turn = Arc::clone(&self.turn).acquire_owned().await.ok()?;
         let registry = self.registry.clone();
         let gathered = tokio::task::spawn_blocking(move || {
-            let text = TextEncoder::new().encode_to_string(&registry.gather());
+            let page = page::of(&registry);
             drop(turn);
-            text
+            page
         });
         gathered.await.ok()?.ok()
     }

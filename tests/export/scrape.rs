@@ -120,3 +120,59 @@ fn exponential_histograms_exclude_it() {
     let error = export::otlp_http().exponential_histograms().prometheus(LOOPBACK).build().unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
 }
+
+/// Whether the labels of each line have names, each once, as Prometheus wants them: it refuses the whole page otherwise.
+fn refused_labels(page: &str) -> Vec<String> {
+    let mut refused = Vec::new();
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let Some((_, labels)) = line.split_once('{') else { continue };
+        let mut names: Vec<&str> = labels.split("=\"").filter_map(|part| part.rsplit(['{', ',']).next()).collect();
+        names.pop();
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && !name.starts_with(|first: char| first.is_ascii_digit())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let once = names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1);
+        if !once || !names.iter().all(is_name) {
+            refused.push(line.to_owned());
+        }
+    }
+    refused
+}
+
+#[test]
+fn no_label_of_the_user_s_costs_the_page() {
+    let telemetry = export::prometheus(LOOPBACK).build().unwrap();
+    let instrumentation =
+        llmperf::Instrumentation::builder().meter_provider(telemetry.meter_provider().unwrap().clone()).build();
+    let labels =
+        ["le", "quantile", "", "1st", "tenant id", "a:b", "é", "__name__", "gen_ai_request_model", "a.b", "a_b"];
+    for label in labels {
+        let _timing =
+            instrumentation.chat("openai", "gpt").label(label, "x").label("tenant", "y\n\"\\\0").start().finish();
+    }
+    let answer = ask(telemetry.metrics_address().unwrap(), "GET /metrics");
+    let (_, page) = answer.split_once("\r\n\r\n").unwrap();
+    assert_eq!(refused_labels(page), Vec::<String>::new());
+    assert!(!page.contains("gpt;x") && !page.contains("x;gpt"), "{page}");
+    assert!(page.contains(r#"tenant_id="x""#) && page.contains(r#"a_b="x""#), "{page}");
+}
+
+#[test]
+fn no_attribute_of_the_application_s_costs_the_page() {
+    const KEYS: [&str; 9] = ["", "1st", "le", "__name__", "a b", "a:b", "a.b", "a_b", "é"];
+    let mut export = export::prometheus(LOOPBACK);
+    for key in KEYS {
+        export = export.resource(key, "x");
+    }
+    let telemetry = export.build().unwrap();
+    let meter = telemetry.meter_provider().unwrap().meter("test");
+    let attributes = KEYS.map(|key| KeyValue::new(key, "x"));
+    meter.f64_histogram("sizes").build().record(1.0, &attributes);
+    meter.u64_counter("calls").build().add(1, &attributes);
+    let answer = ask(telemetry.metrics_address().unwrap(), "GET /metrics");
+    let (_, page) = answer.split_once("\r\n\r\n").unwrap();
+    assert_eq!(refused_labels(page), Vec::<String>::new());
+    assert!(page.contains(r#"key_1st="x""#) && page.contains(r#"exported_le="x""#), "{page}");
+}
