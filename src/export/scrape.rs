@@ -4,7 +4,7 @@ mod page;
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,9 +22,13 @@ use tokio::sync::Semaphore;
 use super::driver::Driver;
 use super::error::{Error, Kind};
 
-/// Connections served at a time; more wait to be accepted.
-const CONNECTIONS: usize = 16;
-/// How long a client may take to ask, and to take its answer.
+/// Connections at a time; more wait to be accepted. One that has not asked yet costs next to nothing.
+const CONNECTIONS: usize = 256;
+/// Answers under way at a time: each holds a page.
+const ANSWERS: usize = 16;
+/// How long a client may take to ask.
+const ASKING: Duration = Duration::from_secs(5);
+/// How long it may take in all.
 const PATIENCE: Duration = Duration::from_secs(30);
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
@@ -64,14 +68,21 @@ async fn accept(listener: tokio::net::TcpListener, scraper: Scraper) {
         };
         let scraper = scraper.clone();
         tokio::spawn(async move {
+            // Held until the connection ends: by then the answer has gone.
+            let seat = Arc::new(OnceLock::new());
             let answer = service_fn(move |request| {
-                let scraper = scraper.clone();
-                async move { Ok::<_, Infallible>(scraper.answer(&request).await) }
+                let (scraper, seat) = (scraper.clone(), Arc::clone(&seat));
+                async move {
+                    if let Ok(free) = Arc::clone(&scraper.seats).acquire_owned().await {
+                        seat.get_or_init(|| free);
+                    }
+                    Ok::<_, Infallible>(scraper.answer(&request).await)
+                }
             });
             // One scrape a connection: a client that keeps it open would keep others out.
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
+                .header_read_timeout(ASKING)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), answer);
             // A client that went away is no news.
@@ -84,13 +95,14 @@ async fn accept(listener: tokio::net::TcpListener, scraper: Scraper) {
 #[derive(Clone)]
 struct Scraper {
     registry: Registry,
+    seats: Arc<Semaphore>,
     /// Gathering runs the application's callbacks; one that hangs must not hold more than one thread.
     turn: Arc<Semaphore>,
 }
 
 impl Scraper {
     fn new(registry: Registry) -> Self {
-        Self { registry, turn: Arc::new(Semaphore::new(1)) }
+        Self { registry, seats: Arc::new(Semaphore::new(ANSWERS)), turn: Arc::new(Semaphore::new(1)) }
     }
 
     async fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use llmperf::export;
 use opentelemetry::KeyValue;
@@ -175,4 +176,19 @@ fn no_attribute_of_the_application_s_costs_the_page() {
     let (_, page) = answer.split_once("\r\n\r\n").unwrap();
     assert_eq!(refused_labels(page), Vec::<String>::new());
     assert!(page.contains(r#"key_1st="x""#) && page.contains(r#"exported_le="x""#), "{page}");
+}
+
+#[test]
+fn clients_that_connect_and_say_nothing_keep_nobody_out() {
+    let telemetry = export::prometheus(LOOPBACK).build().unwrap();
+    let address = telemetry.metrics_address().unwrap();
+    let silent: Vec<_> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut stream = TcpStream::connect(address).unwrap();
+    // Long after the answer should have come, and long before the silent ones are let go.
+    stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    drop(silent);
 }
