@@ -109,12 +109,22 @@ pub struct Wire<By> {
     decoder: Decoder,
     /// What has been told of the decoder's counts.
     told: Counts,
+    bytes: Bytes,
     by: PhantomData<fn() -> By>,
+}
+
+/// What can be made of the bytes so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bytes {
+    None,
+    /// Nothing: another format, compressed, a page for people.
+    Blind,
+    Seen,
 }
 
 impl<By> Wire<By> {
     fn new(dialect: Dialect) -> Self {
-        Self { decoder: Decoder::new(dialect), told: Counts::default(), by: PhantomData }
+        Self { decoder: Decoder::new(dialect), told: Counts::default(), bytes: Bytes::None, by: PhantomData }
     }
 
     fn tell_oddities(&mut self, read: &mut Read<'_>) {
@@ -133,7 +143,15 @@ impl<B: AsRef<[u8]>, E: Classify<By>, By> Reader<Result<B, E>> for Wire<By> {
     fn read(&mut self, item: &Result<B, E>, read: &mut Read<'_>) {
         match item {
             Ok(bytes) => {
-                self.decoder.push(bytes.as_ref(), |event| tell(event, read));
+                let bytes = bytes.as_ref();
+                if self.bytes == Bytes::None && !bytes.is_empty() {
+                    self.bytes = Bytes::Blind;
+                }
+                let Self { decoder, bytes: found, .. } = self;
+                decoder.push(bytes, |event| {
+                    *found = Bytes::Seen;
+                    tell(event, read);
+                });
                 self.tell_oddities(read);
             }
             Err(error) => read.event(Output::failure(error.failure())),
@@ -141,8 +159,15 @@ impl<B: AsRef<[u8]>, E: Classify<By>, By> Reader<Result<B, E>> for Wire<By> {
     }
 
     fn end(&mut self, read: &mut Read<'_>) {
-        self.decoder.finish(|event| tell(event, read));
+        let Self { decoder, bytes: found, .. } = self;
+        decoder.finish(|event| {
+            *found = Bytes::Seen;
+            tell(event, read);
+        });
         self.tell_oddities(read);
+        if self.bytes == Bytes::Blind {
+            read.oddity(core::Oddity::DecoderBlind, 1);
+        }
     }
 }
 
