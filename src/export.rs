@@ -42,7 +42,7 @@
 //! | `OTEL_LOGS_EXPORTER` (anything but `none`: on) | `logs` | off |
 //! | `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG` | `ratio` | `parentbased_always_on` |
 //! | `OTEL_METRIC_EXPORT_INTERVAL` (ms) | `metric_interval` | 60,000 |
-//! | `OTEL_BSP_MAX_QUEUE_SIZE` | | 2,048 spans |
+//! | `OTEL_BSP_MAX_QUEUE_SIZE` | | 2,048 spans, at most 1,000,000 |
 //! | `OTEL_BSP_SCHEDULE_DELAY`, `OTEL_BSP_MAX_EXPORT_BATCH_SIZE`, `OTEL_BLRP_*`, `OTEL_SPAN_*_COUNT_LIMIT` | | as in the SDK, which reads them |
 //! | `RUST_LOG` | `filter` | exported: `info,llmperf=debug`; printed: `info` |
 //!

@@ -13,6 +13,7 @@ use super::error::Error;
 use super::filter::Filter;
 
 const SPAN_QUEUE: usize = 2048;
+const LONGEST_QUEUE: usize = 1_000_000;
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Everything that does not depend on the destination, decided.
@@ -35,13 +36,18 @@ impl Settings {
         let signal = |code: Option<bool>, name: &str, default: bool| {
             code.unwrap_or_else(|| env.text(name).map_or(default, |value| value != "none"))
         };
+        let logs = signal(export.logs, "OTEL_LOGS_EXPORTER", false);
+        if logs {
+            // Read by the SDK, which takes any number.
+            queue("OTEL_BLRP_MAX_QUEUE_SIZE", env)?;
+        }
         Ok(Self {
             resource: resource(export, env),
             sampler: sampler(export, env)?,
             enabled: !env.flag("OTEL_SDK_DISABLED"),
             traces: signal(export.traces, "OTEL_TRACES_EXPORTER", true),
             metrics: signal(export.metrics, "OTEL_METRICS_EXPORTER", true),
-            logs: signal(export.logs, "OTEL_LOGS_EXPORTER", false),
+            logs,
             span_queue: span_queue(env)?,
             metric_interval: metric_interval(export, env)?,
             filter: Filter::resolve(export.filter.as_deref(), env)?,
@@ -121,11 +127,16 @@ fn checked_ratio(name: &str, ratio: f64) -> Result<f64, Error> {
 
 fn span_queue(env: &Env<'_>) -> Result<usize, Error> {
     const NAME: &str = "OTEL_BSP_MAX_QUEUE_SIZE";
-    const EXPECTED: &str = "a number of spans above 0";
-    match env.parsed(NAME, EXPECTED)? {
-        None => Ok(SPAN_QUEUE),
-        Some(0) => Err(bad_setting(NAME, "0", EXPECTED)),
-        Some(spans) => Ok(spans),
+    Ok(queue(NAME, env)?.unwrap_or(SPAN_QUEUE))
+}
+
+/// The length of a queue: the SDK sets its room aside at once, and more than there is aborts the process.
+fn queue(name: &str, env: &Env<'_>) -> Result<Option<usize>, Error> {
+    const EXPECTED: &str = "a number from 1 to 1000000";
+    let length = env.parsed(name, EXPECTED)?;
+    match length.filter(|length| !(1..=LONGEST_QUEUE).contains(length)) {
+        None => Ok(length),
+        Some(other) => Err(bad_setting(name, &other.to_string(), EXPECTED)),
     }
 }
 

@@ -121,6 +121,7 @@ fn what_cannot_be_understood_is_an_error_that_names_it() {
         ("OTEL_METRIC_EXPORT_INTERVAL", "0"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "0"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "-1"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "18446744073709551615"),
         ("RUST_LOG", "my_app=loud"),
     ] {
         let error = resolve(&export(), &[(name, value)]).unwrap_err();
@@ -130,6 +131,9 @@ fn what_cannot_be_understood_is_an_error_that_names_it() {
     for ratio in [f64::NAN, -0.1, 1.1] {
         assert!(resolve(&export().ratio(ratio), &[]).unwrap_err().is_bad_setting());
     }
+    let logs = [("OTEL_BLRP_MAX_QUEUE_SIZE", "99999999999")];
+    assert!(resolve(&export().logs(true), &logs).unwrap_err().is_bad_setting());
+    assert!(resolve(&export(), &logs).is_ok(), "nobody reads it");
     let out_of_range = [("OTEL_TRACES_SAMPLER", "traceidratio"), ("OTEL_TRACES_SAMPLER_ARG", "2")];
     assert!(resolve(&export(), &out_of_range).unwrap_err().is_bad_setting());
 }
