@@ -132,7 +132,7 @@ impl<B: FnOnce() -> F, F: Future> Future for OpenFn<B, F> {
         }
         match stage.project() {
             StageAt::Built(request) => request.poll(cx),
-            StageAt::Unbuilt(_) => Poll::Pending, // what should have built it panicked
+            StageAt::Unbuilt(_) => Poll::Pending, // it was built just now
         }
     }
 }

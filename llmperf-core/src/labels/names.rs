@@ -23,6 +23,9 @@ pub(crate) enum NameKind {
 
 const KINDS: usize = NameKind::ErrorType as usize + 1;
 
+/// Longest name on a metric, in bytes: it is kept for ever, and stands on every page of `/metrics`.
+const LONGEST: usize = 1_024;
+
 /// The names seen so far, by kind.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -64,7 +67,7 @@ impl Names {
         if seen.contains(name) {
             return Some(name.clone());
         }
-        (seen.len() >= self.cap).then(|| {
+        (seen.len() >= self.cap || name.as_str().len() > LONGEST).then(|| {
             self.folded.store(true, Ordering::Relaxed);
             Text::Static(OTHER_NAME)
         })
@@ -93,6 +96,15 @@ mod tests {
             (0..10_000).map(|n| names.capped(NameKind::Model, &format!("model-{n}").into())).collect();
         assert_eq!(capped.len(), 101);
         assert!(names.take_folded() && !names.take_folded());
+    }
+
+    #[test]
+    fn a_name_without_end_is_let_in_nowhere() {
+        let names = Names::new(100);
+        let endless = Text::from("m".repeat(1 << 20));
+        assert_eq!(names.capped(NameKind::Model, &endless).as_str(), OTHER_NAME);
+        assert_eq!(names.capped_label("tenant", &endless).as_str(), OTHER_NAME);
+        assert!(names.take_folded());
     }
 
     #[test]
