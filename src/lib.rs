@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(feature = "_export")]
+#[cfg(any(feature = "otlp-grpc", feature = "otlp-http", feature = "prometheus", feature = "stdout"))]
 pub mod export;
 
 // The public surface of the parts, on one screen.

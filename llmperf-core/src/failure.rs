@@ -118,7 +118,8 @@ impl<'a> Failure<'a> {
 /// [`std::error::Error`], and what holds one (`Box<dyn Error + Send + Sync>`, `anyhow::Error`). `By` is inferred.
 #[diagnostic::on_unimplemented(
     message = "llmperf cannot classify a `{Self}`",
-    note = "use `measure_with` and say in the closure what an `Err` means: `Err(_) => Output::error(\"…\")`"
+    note = "map it to a `std::error::Error` first: `.map_err(…)`",
+    note = "or, for items, use `measure_with` and say in the closure what an `Err` means: `Err(_) => Output::error(\"…\")`"
 )]
 pub trait Classify<By> {
     /// The failure that this error is.

@@ -406,7 +406,7 @@ impl Record<'_> {
 
     fn slos(&self) {
         for (index, slo) in self.live.instrumentation.settings().slos.iter().enumerate() {
-            if let Some(met) = slo.judge(self.finished.outcome, &self.finished.figures) {
+            if let Some(met) = slo.judge(self.finished.outcome, self.live.spec.streamed, &self.finished.figures) {
                 self.count(M::SloEvents, Variant::Slo { index, met }, 1);
             }
         }

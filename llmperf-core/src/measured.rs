@@ -32,7 +32,11 @@ pub trait MeasureStream: Stream + Sized + sealed::Sealed {
         Measured::new(self, call, ByItem)
     }
 
-    /// Measures items of any type; the closure says what one carries.
+    /// Measures items of any type; the closure says what one carries. Write it inline, or as a `fn`: a closure that was bound
+    /// to a name first has one lifetime only.
+    ///
+    /// A closure shows nothing of an ending until [`Call::sees`](crate::Call::sees) says otherwise: a stream that just ends is
+    /// then complete.
     ///
     /// ```
     /// use futures::{StreamExt as _, stream};
@@ -157,6 +161,13 @@ impl<S, R> Measured<S, R> {
     /// The application's own verdict: the call has failed, now. `error_type` is a code, never a message.
     pub fn fail(&mut self, error_type: &str) {
         if let Some(live) = &mut self.live {
+            live.failed(crate::Failure::new(error_type));
+        }
+    }
+
+    /// As [`fail`](Self::fail), for a pinned stream.
+    pub fn fail_pinned(self: Pin<&mut Self>, error_type: &str) {
+        if let Some(live) = self.project().live {
             live.failed(crate::Failure::new(error_type));
         }
     }

@@ -85,6 +85,10 @@ impl Lines {
 impl<S: Subscriber> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
+        // The SDK tells of itself too, where a feature of it says so.
+        if metadata.target() != "llmperf" {
+            return;
+        }
         let mut line = Line { level: *metadata.level(), target: metadata.target().to_owned(), fields: BTreeMap::new() };
         event.record(&mut line);
         self.0.lock().unwrap().push(line);

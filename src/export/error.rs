@@ -1,5 +1,6 @@
 //! The one error of the export set-up.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,9 +11,18 @@ use thiserror::Error as ThisError;
 ///
 /// It is one opaque type: ask the `is_*` predicates what happened, print it for people, follow
 /// [`source`](std::error::Error::source) for the cause. The text is not promised.
-#[derive(Debug, ThisError)]
+#[derive(ThisError)]
 #[error(transparent)]
 pub struct Error(#[from] Kind);
+
+/// The sentence and its causes: what `main` prints that gives up with it.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
+        causes.take(8).try_for_each(|cause| write!(f, ": {cause}"))
+    }
+}
 
 #[derive(Debug, ThisError)]
 pub(super) enum Kind {
@@ -81,6 +91,13 @@ impl Error {
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self.0, Kind::Timeout { .. })
+    }
+
+    pub(super) fn lost_signal(&self) -> &'static str {
+        match self.0 {
+            Kind::Lost { signal, .. } => signal,
+            _ => "telemetry",
+        }
     }
 
     /// Flush or shutdown ended, but the receiver did not take everything.

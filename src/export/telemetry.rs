@@ -224,12 +224,20 @@ impl Telemetry {
             let exported = self.ledger.exported();
             tracing::warn!(target: "llmperf", dropped_spans = dropped, exported_spans = exported, "spans were not exported");
         }
-        outcome?;
         // The SDK's span processor shuts down content even if its last export failed.
-        match dropped.saturating_sub(dropped_before) {
-            0 => Ok(()),
-            spans => Err(bounded::lost("spans", format!("{spans} were not taken"))),
+        let spans = dropped.saturating_sub(dropped_before);
+        match outcome {
+            Ok(()) if spans == 0 => Ok(()),
+            Err(error) if error.is_lost() => Err(bounded::lost(error.lost_signal(), self.reason(spans))),
+            Err(error) => Err(error),
+            Ok(()) => Err(bounded::lost("spans", self.reason(spans))),
         }
+    }
+
+    /// Why something was lost, and how many spans of it.
+    fn reason(&self, spans: u64) -> String {
+        let why = self.gate.failure().unwrap_or_else(|| "the receiver did not take it".into());
+        if spans == 0 { why } else { format!("{why}; {spans} spans are lost") }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Says once that exports fail, once that they work again, and stops them when shutdown has given up.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use opentelemetry_sdk::Resource;
@@ -16,18 +16,34 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 /// Closed when shutdown has run out of time: what the SDK's threads still hold then fails at once, instead of waiting
 /// batch by batch for a receiver that does not answer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gate(Arc<AtomicBool>);
+pub(super) struct Gate(Arc<GateState>);
+
+#[derive(Debug, Default)]
+struct GateState {
+    closed: AtomicBool,
+    /// Why the last export failed that did, in the receiver's or the transport's words.
+    failure: Mutex<Option<String>>,
+}
 
 impl Gate {
     pub(super) fn close(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the last export failed, if one did.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn pass(&self) -> OTelSdkResult {
-        if self.0.load(Ordering::Relaxed) {
+        if self.0.closed.load(Ordering::Relaxed) {
             return Err(OTelSdkError::AlreadyShutdown);
         }
         Ok(())
+    }
+
+    fn failed(&self, error: &OTelSdkError) {
+        *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
     }
 }
 
@@ -47,6 +63,9 @@ impl<E> Watched<E> {
     /// The SDK suppresses telemetry on its threads, so these events are printed but not exported.
     fn note(&self, result: OTelSdkResult) -> OTelSdkResult {
         let failed = result.as_ref().err();
+        if let Some(error) = failed {
+            self.gate.failed(error);
+        }
         let before = self.failing.swap(failed.is_some(), Ordering::Relaxed);
         match (before, failed) {
             (false, Some(error)) => tracing::warn!(
