@@ -140,3 +140,15 @@ fn a_ratio_of_zero_keeps_spans_at_home() {
     telemetry.shutdown().unwrap();
     assert_eq!(collector.spans().len(), 0);
 }
+
+#[test]
+fn limits_without_end_deliver_too() {
+    for protocol in ["grpc", "http"] {
+        let collector = Collector::start();
+        let export = by(protocol).endpoint(collector.url()).timeout(Duration::MAX).metric_interval(Duration::MAX);
+        let telemetry = export.shutdown_limit(Duration::from_secs(30)).build().unwrap();
+        end_spans(&telemetry, 3);
+        telemetry.shutdown().unwrap();
+        assert_eq!(collector.spans().len(), 3, "{protocol}");
+    }
+}
