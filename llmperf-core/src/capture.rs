@@ -100,7 +100,8 @@ impl Capture {
     }
 
     /// The text as it may leave: redacted, then cut.
-    fn released(&self, text: &str) -> String {
+    fn released(&self, part: &Part) -> String {
+        let text = part.whole_words();
         let redacted = self.redact.as_ref().map_or(Cow::Borrowed(text), |redact| redact(text));
         cut(&redacted, self.limit).to_owned()
     }
@@ -127,16 +128,45 @@ impl fmt::Debug for Capture {
 #[derive(Debug)]
 pub(crate) struct Content {
     capture: Capture,
-    prompt: String,
-    answer: String,
-    reasoning: String,
-    tools: String,
-    error: String,
+    prompt: Part,
+    answer: Part,
+    reasoning: Part,
+    tools: Part,
+    error: Part,
+}
+
+/// A text that is gathered up to a limit.
+#[derive(Debug, Default)]
+struct Part {
+    text: String,
+    full: bool,
+}
+
+impl Part {
+    fn append(&mut self, text: &str, room: usize) {
+        if !self.full {
+            let fits = cut(text, room.saturating_sub(self.text.len()));
+            self.text.push_str(fits);
+            self.full = fits.len() < text.len();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// What a redaction hook may judge: of a text that was cut off, not its last word, of which it would see a part.
+    fn whole_words(&self) -> &str {
+        match self.text.rfind(char::is_whitespace) {
+            Some(end) if self.full => &self.text[..end],
+            _ => &self.text,
+        }
+    }
 }
 
 impl Content {
     pub(crate) fn new(capture: Capture) -> Self {
-        let [prompt, answer, reasoning, tools, error] = [const { String::new() }; 5];
+        let [prompt, answer, reasoning, tools, error] = std::array::from_fn(|_| Part::default());
         Self { capture, prompt, answer, reasoning, tools, error }
     }
 
@@ -146,13 +176,13 @@ impl Content {
 
     pub(crate) fn prompt(&mut self, text: &str) {
         let room = self.room();
-        append(&mut self.prompt, text, room);
+        self.prompt.append(text, room);
     }
 
     /// The message of a provider's error: it quotes prompts, so it is content.
     pub(crate) fn error(&mut self, message: &str) {
         let room = self.room();
-        append(&mut self.error, message, room);
+        self.error.append(message, room);
     }
 
     pub(crate) fn piece(&mut self, piece: Piece<'_>) {
@@ -162,7 +192,7 @@ impl Content {
             Kind::Tool => &mut self.tools,
             _ => &mut self.answer,
         };
-        append(part, piece.text, room);
+        part.append(piece.text, room);
     }
 
     /// `gen_ai.input.messages`, as JSON; absent without a prompt.
@@ -198,10 +228,6 @@ impl Content {
     }
 }
 
-fn append(to: &mut String, text: &str, room: usize) {
-    to.push_str(cut(text, room.saturating_sub(to.len())));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,11 +248,19 @@ mod tests {
     }
 
     #[test]
+    fn of_a_text_that_was_cut_off_no_half_word_passes_the_hook() {
+        let capture = Capture::on_spans().limit(8).redact(|text| text.replace("password1", "*").into());
+        let mut content = Content::new(capture);
+        content.prompt("and password1 password1 and");
+        assert!(!content.input_messages().unwrap().contains("passw"), "{:?}", content.input_messages());
+    }
+
+    #[test]
     fn an_answer_without_end_is_bounded() {
         let mut content = Content::new(Capture::on_spans().limit(10));
         for _ in 0..100_000 {
             content.piece(Piece { kind: Kind::Text, bytes: 3, text: "abc" });
         }
-        assert!(content.answer.len() <= 20);
+        assert!(content.answer.text.len() <= 20);
     }
 }

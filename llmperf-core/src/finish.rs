@@ -50,7 +50,8 @@ impl Live {
         if joined {
             self.give_to_outer(&finished);
         } else {
-            self.record(latch, &finished);
+            // A view of the SDK, or a provider of the user's, may panic.
+            self.guarded(|| self.record(latch, &finished));
         }
         self.guarded(|| span::end(self, &finished));
         if !joined {
@@ -130,10 +131,11 @@ impl Live {
                 given.reasons.clone_from(&finished.timing.finish_reasons);
             }
             given.head = self.marks.head_at().or(given.head);
-            given.attempt(Attempt {
+            given.join(Attempt {
                 started: self.marks.start(),
                 model: Some(self.spec.model.clone()),
                 error_type: finished.error_type.clone(),
+                seen: true,
             });
         });
     }
@@ -406,7 +408,7 @@ impl Record<'_> {
 
     fn slos(&self) {
         for (index, slo) in self.live.instrumentation.settings().slos.iter().enumerate() {
-            if let Some(met) = slo.judge(self.finished.outcome, self.live.spec.streamed, &self.finished.figures) {
+            if let Some(met) = slo.judge(self.finished.outcome, self.live.spec.whole, &self.finished.figures) {
                 self.count(M::SloEvents, Variant::Slo { index, met }, 1);
             }
         }

@@ -25,7 +25,10 @@ pub struct Run<F, R, By> {
 }
 
 impl<F, R, By> Run<F, R, By> {
-    pub(crate) fn new(live: Option<Box<Live>>, request: F, reader: R) -> Self {
+    pub(crate) fn new(mut live: Option<Box<Live>>, request: F, reader: R) -> Self {
+        if let Some(live) = &mut live {
+            live.spec.whole = true;
+        }
         Self { live, request, reader: Some(reader), by: PhantomData }
     }
 }

@@ -59,9 +59,24 @@ pub(crate) struct Attempt {
     pub(crate) started: Tick,
     pub(crate) model: Option<Text>,
     pub(crate) error_type: Option<Cow<'static, str>>,
+    /// A measured transport was seen to make it.
+    pub(crate) seen: bool,
 }
 
 impl Given {
+    /// What a measured transport inside the call did: the attempt that was told last, unless that one had failed already or
+    /// was seen to be made by another.
+    pub(crate) fn join(&mut self, seen: Attempt) {
+        match self.attempts.last_mut().filter(|told| !told.seen && told.error_type.is_none()) {
+            Some(told) => {
+                told.seen = true;
+                told.error_type = seen.error_type;
+                told.model = told.model.take().or(seen.model);
+            }
+            None => self.attempt(seen),
+        }
+    }
+
     pub(crate) fn attempt(&mut self, attempt: Attempt) {
         if self.attempts.len() < MOST {
             self.attempts.push(attempt);
@@ -164,7 +179,12 @@ impl CallHandle {
         self.tell(|shared, given| {
             // Head and status are the last attempt's: what one before it had is no longer theirs.
             (given.head, given.status) = (None, None);
-            given.attempt(Attempt { started: shared.instrumentation.clock().tick(), model, error_type: None });
+            given.attempt(Attempt {
+                started: shared.instrumentation.clock().tick(),
+                model,
+                error_type: None,
+                seen: false,
+            });
         });
     }
 
@@ -173,7 +193,7 @@ impl CallHandle {
         let error_type = bounded(error_type);
         self.tell(|shared, given| {
             if given.attempts.is_empty() {
-                given.attempt(Attempt { started: shared.start, model: None, error_type: None });
+                given.attempt(Attempt { started: shared.start, model: None, error_type: None, seen: false });
             }
             if let Some(attempt) = given.attempts.last_mut() {
                 attempt.error_type = Some(error_type);

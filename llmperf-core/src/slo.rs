@@ -70,10 +70,11 @@ impl Slo {
 
     /// Whether a finished call met this objective; `None`: no event.
     ///
-    /// A failed or interrupted call misses all that are said of calls like it: TTFT and TPOT are said of streamed ones. Where the figure is absent in a complete call there is no event. A
+    /// A failed or interrupted call misses all that are said of calls like it: TTFT and TPOT are not said of
+    /// one that gives its answer whole. Where the figure is absent in a complete call there is no event. A
     /// cancelled call counts only as a miss of what it had already broken.
-    pub(crate) fn judge(&self, outcome: Outcome, streamed: bool, figures: &Figures) -> Option<bool> {
-        if !streamed && self.objective != Objective::Duration {
+    pub(crate) fn judge(&self, outcome: Outcome, whole: bool, figures: &Figures) -> Option<bool> {
+        if whole && self.objective != Objective::Duration {
             return None;
         }
         let limit = nanos_of(self.limit);

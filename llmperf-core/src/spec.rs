@@ -25,6 +25,8 @@ pub(crate) struct Spec {
     pub(crate) estimate_tokens: bool,
     pub(crate) transport: bool,
     pub(crate) streamed: bool,
+    /// It gives its answer whole: nothing that is said of streams can hold for it.
+    pub(crate) whole: bool,
     extras: Option<Box<Extras>>,
 }
 
@@ -63,6 +65,7 @@ impl Spec {
             estimate_tokens: false,
             transport: false,
             streamed: false,
+            whole: false,
             extras: None,
         }
     }

@@ -238,6 +238,15 @@ fn a_cancelled_call_counts_only_as_a_miss_of_what_it_had_broken() {
 }
 
 #[test]
+fn what_is_said_of_streams_is_not_said_of_a_call_that_gives_its_answer_whole() {
+    let failed = |probe: &Probe| {
+        let request = std::future::ready(Err::<(), _>(std::io::Error::other("x")));
+        let _ = futures::executor::block_on(call(probe).run(request));
+    };
+    assert_eq!(judged(failed), [event("e2e", "false")]);
+}
+
+#[test]
 fn declared_limits_and_overridden_boundaries_are_the_instrument_s() {
     let slo = Slo::new("fast", Objective::TimeToFirstToken, Duration::from_millis(400));
     let probe = Probe::with(|builder| builder.slos([slo]).boundaries("llmperf.client.duration", [1.0, 2.0]));

@@ -13,7 +13,7 @@ use std::{
 use futures::{StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
     Call, FinishedCall, InCurrentScope as _, Instrumentation, MeasureStream as _, Measured, Observer, Output, Progress,
-    Read, Reader, Scope, Sees, Side, StartedCall, Usage, testing::Probe,
+    Read, Reader, Scope, Sees, Side, StartedCall, Usage, current_call, testing::Probe,
 };
 use opentelemetry::{
     Context,
@@ -438,4 +438,26 @@ fn nothing_of_a_scope_leaks_behind_its_guard() {
     drop(scope.context().clone().attach());
     call(&probe).start().finish();
     assert!(said.lock().unwrap().is_empty());
+}
+
+#[test]
+fn an_attempt_that_is_told_and_seen_counts_once() {
+    let probe = Probe::new();
+    let request = async {
+        for fate in ["503", ""] {
+            current_call().unwrap().attempt();
+            let mut transport = probe.chat("transport", "any").transport().start();
+            if fate.is_empty() {
+                transport.on_chunk(Output::text("hi"));
+                transport.finish();
+            } else {
+                transport.fail(fate);
+                current_call().unwrap().attempt_failed(fate);
+            }
+        }
+        Ok::<_, std::io::Error>(())
+    };
+    block_on(probe.chat("openai", "gpt-4o-mini").run(request)).unwrap();
+    assert_eq!(probe.count("llmperf.client.retries"), 1.0);
+    assert_eq!(probe.count("llmperf.client.calls"), 1.0);
 }
