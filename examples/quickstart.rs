@@ -60,23 +60,25 @@ async fn main() -> ExitCode {
 
 async fn run(load: Load, target: Target, serve: bool) -> Result<(), Error> {
     let began = Instant::now();
-    let telemetry = match target {
+    let (telemetry, server) = match target {
         Target::Local { seed } => {
             let server = Server::start(move |index| Plan::nth(seed, index))?;
             let subject = Subject::local(&server, seed)?;
+            println!("Some of these calls fail, are cut off, are read slowly or left on purpose: all as planned.\n");
             let (telemetry, calls) = measure(load, &subject).await?;
             drop(subject);
-            let ledger = server.ledger().clone();
-            server.stop(STOP_LIMIT);
-            print_injected(&pairs(calls, seed, &ledger));
-            telemetry
+            print_injected(&pairs(calls, seed, server.ledger()));
+            (telemetry, Some(server))
         }
-        Target::Remote(remote) => measure(load, &Subject::remote(&remote)?).await?.0,
+        Target::Remote(remote) => (measure(load, &Subject::remote(&remote)?).await?.0, None),
     };
     print_where_to_look(&telemetry, serve);
     println!("Took {}.", duration(began.elapsed()));
     if serve {
         tokio::signal::ctrl_c().await?;
+    }
+    if let Some(server) = server {
+        server.stop(STOP_LIMIT);
     }
     // What is still queued leaves here; it takes at most five seconds, whatever the receiver does.
     telemetry.shutdown()?;

@@ -50,7 +50,7 @@ impl Axis {
 
 fn heading(title: &str, count: usize, quantiles: &[(&str, f64)]) -> String {
     let quantiles: Vec<_> = quantiles.iter().map(|(name, value)| format!("{name} {}", seconds(*value))).collect();
-    format!("{title} ({count}): {}", quantiles.join(" · "))
+    format!("{title} ({count}, logarithmic axis): {}", quantiles.join(" · "))
 }
 
 /// The columns of the histogram, top line first; the fullest reaches the top.

@@ -57,7 +57,7 @@ fn distribution_has_a_logarithmic_axis_and_marked_quantiles() {
     times.extend([0.001, 10.0]);
     let drawn = distribution("TTFT", &times, 40, 2);
     let expected = "\
-TTFT (101): P50 10.0 ms · P95 1.00 s · P99 3.00 s
+TTFT (101, logarithmic axis): P50 10.0 ms · P95 1.00 s · P99 3.00 s
           █
 ▁         █         █        ▆    ▁    ▁
 ──────────┴──────────────────┴────┴─────
@@ -73,7 +73,7 @@ fn distribution_copes_with_one_value_none_and_nonsense() {
     assert_eq!(distribution("gaps", &[f64::NAN, -1.0, 0.0], 20, 3), "gaps: no values\n");
     let one = distribution("gaps", &[0.5], 20, 1);
     let expected = "\
-gaps (1): P50 500 ms · P95 500 ms · P99 500 ms
+gaps (1, logarithmic axis): P50 500 ms · P95 500 ms · P99 500 ms
           █
 ──────────┴─────────
           P50

@@ -77,11 +77,11 @@ impl Figure {
         self == Self::OutputTokenRate
     }
 
-    /// The value as it is kept, from 1 to [`LARGEST`]: microseconds of the nanoseconds that are recorded; thousandths
+    /// The value as it is kept, up to [`LARGEST`]: microseconds of the nanoseconds that are recorded; thousandths
     /// of a token per second, which is how rates are recorded.
     pub(super) fn kept(self, recorded: u64) -> u64 {
         let kept = if self.is_rate() { recorded } else { recorded.saturating_add(500) / 1_000 };
-        kept.clamp(1, LARGEST)
+        kept.min(LARGEST)
     }
 
     /// How many of what is kept make one of its unit.
