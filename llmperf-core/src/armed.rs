@@ -60,7 +60,7 @@ impl Live {
         let frames = if joined { None } else { scope::innermost(&self.context) };
         let spanned = span::begin(self);
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(&self.spec, instrumentation.clone(), self.marks.start());
+        let shared = Shared::new(&self.spec, instrumentation.clock().clone(), self.marks.start());
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
             id: IDS.fetch_add(1, Ordering::Relaxed),
