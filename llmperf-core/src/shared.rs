@@ -80,15 +80,7 @@ impl Shared {
     /// Of a call of this identity that began at `start`.
     pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick) -> Self {
         let (provider, model) = (spec.provider.clone(), spec.model.clone());
-        Self {
-            side: spec.side,
-            provider,
-            model,
-            clock,
-            start,
-            live: AtomicBool::new(true),
-            given: OnceLock::new(),
-        }
+        Self { side: spec.side, provider, model, clock, start, live: AtomicBool::new(true), given: OnceLock::new() }
     }
 
     pub(crate) fn of(context: &Context) -> Option<&Self> {
