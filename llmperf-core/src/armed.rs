@@ -23,6 +23,7 @@ use crate::{
 /// What a call has since it was armed.
 #[derive(Debug)]
 pub(crate) struct Armed {
+    /// Tells observers calls apart; 0 where nobody observes.
     pub(crate) id: u64,
     pub(crate) series: Arc<Series>,
     pub(crate) instruments: Arc<Instruments>,
@@ -64,10 +65,11 @@ impl Live {
         let breaks = begun.is_none();
         let spanned = begun.unwrap_or_else(|| span::absent(&self.context));
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(&self.spec, instrumentation.clone(), self.marks.start());
+        let shared = Shared::new(&self.spec, instrumentation.clock().clone(), self.marks.start());
+        let observed = frames.is_some() || !instrumentation.settings().observers.is_empty();
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
-            id: IDS.fetch_add(1, Ordering::Relaxed),
+            id: if observed { IDS.fetch_add(1, Ordering::Relaxed) } else { 0 },
             series,
             instruments: instrumentation.instruments(),
             frames,
@@ -124,7 +126,7 @@ impl Armed {
         self.unanswered().with(Variant::Active(self.phase), |set| self.instruments.shift(metric as usize, by, set));
     }
 
-    pub(crate) fn unanswered(&self) -> &Arc<Sets> {
+    pub(crate) fn unanswered(&self) -> &Sets {
         self.series.unanswered()
     }
 

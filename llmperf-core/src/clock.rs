@@ -21,7 +21,7 @@ static COUNTER: LazyLock<quanta::Clock> = LazyLock::new(quanta::Clock::new);
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
     /// The time-stamp counter.
-    Counter(&'static quanta::Clock),
+    Counter,
     /// Nanoseconds that a test moves by hand.
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` makes one"))]
     Manual(Arc<Hand>),
@@ -52,14 +52,16 @@ impl Hand {
 }
 
 impl Clock {
+    /// The real one; the first to ask for it waits until it is calibrated.
     pub(crate) fn counter() -> Self {
-        Self::Counter(&COUNTER)
+        LazyLock::force(&COUNTER);
+        Self::Counter
     }
 
     #[inline]
     pub(crate) fn tick(&self) -> Tick {
         match self {
-            Self::Counter(clock) => clock.raw(),
+            Self::Counter => COUNTER.raw(),
             Self::Manual(hand) => hand.nanos(),
         }
     }
@@ -67,7 +69,7 @@ impl Clock {
     /// Nanoseconds from `from` to `to`; 0 if `to` lies before `from` (two processors' counters may differ by a little).
     pub(crate) fn nanos_between(&self, from: Tick, to: Tick) -> u64 {
         match self {
-            Self::Counter(clock) => clock.delta_as_nanos(from, to.max(from)),
+            Self::Counter => COUNTER.delta_as_nanos(from, to.max(from)),
             Self::Manual(_) => to.saturating_sub(from),
         }
     }
@@ -75,7 +77,7 @@ impl Clock {
     /// The wall-clock time now, on this clock.
     pub(crate) fn wall(&self) -> SystemTime {
         match self {
-            Self::Counter(_) => SystemTime::now(),
+            Self::Counter => SystemTime::now(),
             Self::Manual(hand) => hand.epoch + Duration::from_nanos(hand.nanos()),
         }
     }
@@ -83,7 +85,7 @@ impl Clock {
     /// Nanoseconds on this clock since a fixed origin: the time axis of the sliding windows.
     pub(crate) fn nanos(&self) -> u64 {
         match self {
-            Self::Counter(clock) => clock.delta_as_nanos(0, clock.raw()),
+            Self::Counter => COUNTER.delta_as_nanos(0, COUNTER.raw()),
             Self::Manual(hand) => hand.nanos(),
         }
     }
@@ -91,7 +93,7 @@ impl Clock {
     /// How far `at` lies in the future, in nanoseconds; 0 if it has passed.
     pub(crate) fn nanos_until(&self, at: Instant) -> u64 {
         match self {
-            Self::Counter(_) => nanos_of(at.saturating_duration_since(Instant::now())),
+            Self::Counter => nanos_of(at.saturating_duration_since(Instant::now())),
             Self::Manual(hand) => nanos_of(at.saturating_duration_since(hand.origin)).saturating_sub(hand.nanos()),
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn emit(live: &Live, finished: &Finished) {
 
 macro_rules! event {
     ($level:expr, $live:expr, $finished:expr) => {{
-        let (spec, figures, timing) = (&$live.spec, &$finished.figures, &$finished.timing);
+        let (spec, figures, usage) = (&$live.spec, &$finished.figures, &$finished.usage);
         let span = $live.context().span();
         let ids = span.span_context();
         let seconds = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
@@ -58,10 +58,10 @@ macro_rules! event {
             longest_gap_s = seconds(figures.longest_gap),
             output_token_rate = figures.token_rate,
             consumer_bound = figures.consumer_bound.then_some(true),
-            input_tokens = timing.usage.input_tokens(),
-            output_tokens = timing.usage.output_tokens(),
+            input_tokens = usage.input_tokens(),
+            output_tokens = usage.output_tokens(),
             chunks = figures.chunks,
-            attempts = timing.attempts,
+            attempts = $finished.attempts(),
             "call finished"
         );
     }};
@@ -81,7 +81,7 @@ fn details(live: &Live, finished: &Finished) {
     if !content.capture().to_events() {
         return;
     }
-    let finish = finished.timing.finish_reasons.first().map_or("", |reason| &*reason.reason);
+    let finish = finished.finish_reasons.first().map_or("", |reason| &*reason.reason);
     tracing::event!(
         name: "gen_ai.client.inference.operation.details",
         target: "llmperf",

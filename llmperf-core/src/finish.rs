@@ -5,8 +5,9 @@ use std::{borrow::Cow, sync::atomic::Ordering};
 use opentelemetry::{KeyValue, trace::TraceContextExt as _};
 
 use crate::{
-    GenAiNames, Oddity, Outcome, Side, TokenSource,
+    FinishReason, GenAiNames, Oddity, Outcome, Side, TokenSource, Usage,
     answer::MOST_GAPS,
+    armed::Armed,
     clock::Tick,
     event,
     labels::{InputSize, NameKind, Sets, TokenType, Variant},
@@ -23,19 +24,43 @@ use crate::{
     timing::Timing,
 };
 
+/// Most values that the statistics take from a call at its end: one of each figure, and the gaps that are left.
+const MOST_FIGURES: usize = Figure::ALL.len() + MOST_GAPS;
+
 /// A call that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
     pub(crate) error_type: Option<Cow<'static, str>>,
     pub(crate) figures: Figures,
-    pub(crate) timing: Timing,
+    pub(crate) usage: Usage,
+    pub(crate) token_source: Option<TokenSource>,
+    pub(crate) finish_reasons: Vec<FinishReason>,
     pub(crate) attempts: Vec<Attempt>,
     /// TTFT from the start of the attempt that streamed.
     pub(crate) attempt_ttft: Option<u64>,
     /// Attributes that code inside the call gave.
     pub(crate) told: Vec<KeyValue>,
     pub(crate) cost: Option<f64>,
+}
+
+impl Finished {
+    /// How many attempts there were; absent where nobody could see them.
+    pub(crate) fn attempts(&self) -> Option<u32> {
+        u32::try_from(self.attempts.len()).ok().filter(|attempts| *attempts > 0)
+    }
+
+    /// The same for the caller. Made on request: most never ask.
+    pub(crate) fn timing(&self) -> Timing {
+        let mut timing = Timing::from_figures(&self.figures);
+        timing.usage = self.usage;
+        timing.token_source = self.token_source;
+        timing.attempts = self.attempts();
+        timing.outcome = Some(self.outcome);
+        timing.error_type.clone_from(&self.error_type);
+        timing.finish_reasons.clone_from(&self.finish_reasons);
+        timing
+    }
 }
 
 impl Live {
@@ -45,13 +70,14 @@ impl Live {
         let given = Shared::of(&self.context).map(Shared::close).unwrap_or_default();
         let joined = armed.is_joined();
         let given = self.take_in(given);
-        self.flush_gaps();
+        let mut room = [0; MOST_GAPS];
+        let gaps = self.drain_gaps(&mut room);
         let finished = self.figure_out(latch, at, given);
         if joined {
             self.give_to_outer(&finished);
         } else {
             // A view of the SDK, or a provider of the user's, may panic.
-            self.guarded(|| self.record(latch, &finished));
+            self.guarded(|| self.record(latch, at, &finished, gaps));
         }
         self.guarded(|| span::end(self, &finished));
         if !joined {
@@ -88,16 +114,10 @@ impl Live {
         let clock = self.clock();
         let nanos = |from, to| clock.nanos_between(from, to);
         let figures = self.marks.figures(at, &count, latch.outcome != Outcome::Complete, nanos);
-        let mut timing = Timing::from_figures(&figures);
-        timing.usage = usage;
-        timing.token_source = source;
-        timing.outcome = Some(latch.outcome);
-        timing.error_type = latch.error_type.as_ref().map(|error_type| {
+        let error_type = latch.error_type.as_ref().map(|error_type| {
             let capped = self.instrumentation.labels().names().capped(NameKind::ErrorType, &error_type.clone().into());
             if capped.as_str() == &**error_type { error_type.clone() } else { crate::failure::OTHER.into() }
         });
-        timing.finish_reasons = finish_reasons;
-        timing.attempts = u32::try_from(given.attempts.len()).ok().filter(|attempts| *attempts > 0);
         let attempt_ttft = self.marks.first_output().and_then(|first| {
             let streamed = given.attempts.iter().rev().find(|attempt| attempt.started <= first)?;
             Some(clock.nanos_between(streamed.started, first))
@@ -109,9 +129,11 @@ impl Live {
         let cost = answered_by.and_then(cost_as).or_else(|| billable.then(|| cost_as(self.spec.model.as_str()))?);
         Finished {
             outcome: latch.outcome,
-            error_type: timing.error_type.clone(),
+            error_type,
             figures,
-            timing,
+            usage,
+            token_source: source,
+            finish_reasons,
             attempts: given.attempts,
             attempt_ttft,
             told: given.attributes,
@@ -127,8 +149,8 @@ impl Live {
             given.usage.absorb(&self.answer.usage, self.output_seen());
             given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
             given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
-            if !finished.timing.finish_reasons.is_empty() {
-                given.reasons.clone_from(&finished.timing.finish_reasons);
+            if !finished.finish_reasons.is_empty() {
+                given.reasons.clone_from(&finished.finish_reasons);
             }
             given.head = self.marks.head_at().or(given.head);
             given.join(Attempt {
@@ -143,48 +165,62 @@ impl Live {
     /// Records the gaps gathered so far.
     #[cold]
     pub(crate) fn flush_gaps(&mut self) {
-        let mut gaps = [0; MOST_GAPS];
-        let mut len = 0;
-        for (slot, ticks) in gaps.iter_mut().zip(self.gaps.drain()) {
-            *slot = ticks;
-            len += 1;
-        }
-        self.record_gaps(&mut gaps[..len]);
+        let mut room = [0; MOST_GAPS];
+        let gaps = self.drain_gaps(&mut room);
+        self.record_gaps(gaps);
     }
 
-    /// Records gaps, given in ticks: one record each for the convention, and the statistics' own.
+    /// Records a gap of so many ticks, too long to be kept.
     #[cold]
-    pub(crate) fn record_gaps(&self, gaps: &mut [u64]) {
-        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined() && !gaps.is_empty()) else { return };
-        let clock = self.clock();
-        for gap in gaps.iter_mut() {
-            *gap = clock.nanos_between(0, *gap);
+    pub(crate) fn record_gap(&self, ticks: u64) {
+        self.record_gaps(&[self.clock().nanos_between(0, ticks)]);
+    }
+
+    /// Takes out the gaps gathered so far, in nanoseconds.
+    fn drain_gaps<'a>(&mut self, room: &'a mut [u64; MOST_GAPS]) -> &'a [u64] {
+        let mut len = 0;
+        for (slot, ticks) in room.iter_mut().zip(self.gaps.drain()) {
+            *slot = self.clock().nanos_between(0, ticks);
+            len += 1;
         }
+        &room[..len]
+    }
+
+    fn record_gaps(&self, gaps: &[u64]) {
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
+        self.instrumentation.labels().with_answered(&armed.series, self.answer.model.as_deref(), |sets| {
+            self.record_chunks(armed, sets, gaps);
+        });
+        if !self.marks.is_consumer_bound() {
+            armed.series.stats().record_many(self.clock().nanos(), Figure::ChunkGap, gaps);
+        }
+    }
+
+    /// The convention's histogram with one record per chunk.
+    fn record_chunks(&self, armed: &Armed, sets: &Sets, gaps: &[u64]) {
         let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation());
         if per_chunk && self.spec.side == Side::Client {
-            let sets = self.instrumentation.labels().answered(&armed.series, self.answer.model.as_deref());
             sets.with(Variant::GenAi, |set| {
-                for gap in gaps.iter() {
+                for gap in gaps {
                     armed.instruments.record(M::GenAiPerChunk as usize, *gap as f64 / 1e9, set);
                 }
             });
         }
-        if !self.marks.is_consumer_bound() {
-            armed.series.stats().record_many(clock.nanos(), Figure::ChunkGap, gaps);
-        }
     }
 
-    fn record(&self, latch: &Latch, finished: &Finished) {
+    fn record(&self, latch: &Latch, at: Tick, finished: &Finished, gaps: &[u64]) {
         let Some(armed) = &self.armed else { return };
         armed.shift_active(self.spec.side, -1);
-        let sets = self.instrumentation.labels().answered(&armed.series, self.answer.model.as_deref());
-        let record = Record { live: self, finished, sets: &sets, instruments: &armed.instruments };
-        match self.spec.side {
-            Side::Client => record.client(latch),
-            Side::Server => record.server(),
-        }
-        record.slos();
-        record.statistics();
+        self.instrumentation.labels().with_answered(&armed.series, self.answer.model.as_deref(), |sets| {
+            let record = Record { live: self, finished, sets, instruments: &armed.instruments };
+            match self.spec.side {
+                Side::Client => record.client(latch),
+                Side::Server => record.server(),
+            }
+            record.slos();
+            self.record_chunks(armed, sets, gaps);
+            record.statistics(self.clock().nanos_between(0, at), gaps);
+        });
         if self.instrumentation.labels().take_folded() {
             self.oddity(Oddity::FoldedName, 1);
         }
@@ -208,7 +244,7 @@ impl Live {
             operation: self.spec.operation().as_str(),
             provider: self.spec.provider.as_str(),
             model: self.spec.model.as_str(),
-            timing: &finished.timing,
+            timing: &finished.timing(),
             cost: finished.cost,
             span: span.span_context(),
             ended_ago: std::time::Duration::from_nanos(since_start.saturating_sub(finished.figures.duration)),
@@ -262,7 +298,7 @@ impl Record<'_> {
         if let Some(tokens) = self.counted().input_tokens() {
             self.count(M::ClientPromptTokens, Variant::Own, tokens);
         }
-        let retries = self.finished.timing.attempts.unwrap_or(0).saturating_sub(1);
+        let retries = self.finished.attempts().unwrap_or(0).saturating_sub(1);
         if retries > 0 {
             self.count(M::ClientRetries, Variant::Own, u64::from(retries));
         }
@@ -279,7 +315,7 @@ impl Record<'_> {
         self.seconds(M::GenAiServerDuration, self.gen_ai_error(), Some(figures.duration));
         if self.finished.outcome == Outcome::Complete {
             self.seconds(M::GenAiServerFirstToken, Variant::GenAi, figures.first_token);
-            let tokens = self.finished.timing.usage.output_tokens().filter(|tokens| *tokens > 1);
+            let tokens = self.finished.usage.output_tokens().filter(|tokens| *tokens > 1);
             let after_first = figures.first_token.map(|first| figures.duration.saturating_sub(first));
             if let Some((nanos, tokens)) = after_first.zip(tokens) {
                 let per_token = nanos as f64 / 1e9 / (tokens - 1) as f64;
@@ -351,8 +387,8 @@ impl Record<'_> {
     }
 
     /// Token counts that may enter metrics: reported, or counted by the user's own tokenizer; never an estimate.
-    fn counted(&self) -> crate::Usage {
-        self.finished.timing.usage
+    fn counted(&self) -> Usage {
+        self.finished.usage
     }
 
     fn gen_ai_error(&self) -> Variant<'_> {
@@ -363,7 +399,7 @@ impl Record<'_> {
     }
 
     fn size(&self) -> InputSize {
-        InputSize::of(self.finished.timing.usage.input_tokens())
+        InputSize::of(self.finished.usage.input_tokens())
     }
 
     fn duration(&self, metric: M) {
@@ -414,10 +450,11 @@ impl Record<'_> {
         }
     }
 
-    fn statistics(&self) {
+    /// The statistics of a call that ended at `now` on the axis of the windows; `gaps` are those not recorded yet.
+    fn statistics(&self, now: u64, gaps: &[u64]) {
         let Some(armed) = &self.live.armed else { return };
         let figures = &self.finished.figures;
-        let mut values = [(Figure::Duration, figures.duration); 9];
+        let mut values = [(Figure::Duration, figures.duration); MOST_FIGURES];
         let mut len = 1;
         let mut add = |figure, value: Option<u64>| {
             if let Some(value) = value {
@@ -437,9 +474,11 @@ impl Record<'_> {
                 add(Figure::OutputTokenRate, figures.token_rate.map(|rate| (rate * 1_000.0) as u64));
             }
         }
+        if !figures.consumer_bound {
+            gaps.iter().for_each(|gap| add(Figure::ChunkGap, Some(*gap)));
+        }
         let trace_id = self.live.context.span().span_context().trace_id().to_bytes();
         let slow = SlowCall::new(figures.duration, figures.first_token, trace_id);
-        let now = self.live.clock().nanos();
         let streamed = self.live.spec.streamed;
         armed.series.stats().record(now, &values[..len], self.finished.outcome, streamed, Some(slow));
     }

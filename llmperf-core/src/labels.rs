@@ -83,7 +83,7 @@ pub(crate) struct Series {
     identity: Identity,
     stats: Arc<stats::Series>,
     /// The sets of calls whose response model is not known.
-    unanswered: Arc<Sets>,
+    unanswered: Sets,
     answered: RwLock<Vec<(Text, Arc<Sets>)>>,
 }
 
@@ -137,7 +137,7 @@ impl Labels {
             Side::Server => SeriesKind::ServerCall,
         };
         let statistics = stats.series(kind, capped.provider.as_str(), capped.model.as_str());
-        let unanswered = Arc::new(self.sets(&capped, None));
+        let unanswered = self.sets(&capped, None);
         let series = Arc::new(Series { identity: capped, stats: statistics, unanswered, answered: RwLock::default() });
         let key = FxBuildHasher.hash_one(&series.identity);
         let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
@@ -152,9 +152,13 @@ impl Labels {
         }
     }
 
-    /// The attribute sets of a call of this series that this model answered.
-    pub(crate) fn answered(&self, series: &Series, model: Option<&str>) -> Arc<Sets> {
-        let Some(model) = model else { return Arc::clone(&series.unanswered) };
+    /// Gives the attribute sets of a call of this series that this model answered to `record`.
+    pub(crate) fn with_answered(&self, series: &Series, model: Option<&str>, record: impl FnOnce(&Sets)) {
+        let answered = model.map(|model| self.answered(series, model));
+        record(answered.as_deref().unwrap_or(&series.unanswered));
+    }
+
+    fn answered(&self, series: &Series, model: &str) -> Arc<Sets> {
         let find = |answered: &[(Text, Arc<Sets>)], model: &str| {
             answered.iter().find(|(of, _)| of.as_str() == model).map(|(_, sets)| Arc::clone(sets))
         };
@@ -229,7 +233,7 @@ impl Series {
     }
 
     /// The attribute sets of calls that have not been answered yet.
-    pub(crate) fn unanswered(&self) -> &Arc<Sets> {
+    pub(crate) fn unanswered(&self) -> &Sets {
         &self.unanswered
     }
 }

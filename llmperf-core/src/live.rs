@@ -200,7 +200,7 @@ impl Live {
             match self.gaps.push(gap) {
                 None => {}
                 Some(Due::All) => self.flush_gaps(),
-                Some(Due::This) => self.record_gaps(&mut [gap]),
+                Some(Due::This) => self.record_gap(gap),
             }
         }
         if output.has_output() {
@@ -439,7 +439,7 @@ impl Live {
     /// What has been measured, as of now.
     pub(crate) fn timing(&self) -> Timing {
         if let Some(finished) = &self.finished {
-            return finished.timing.clone();
+            return finished.timing();
         }
         let (count, usage, source) = self.count();
         let clock = self.clock();

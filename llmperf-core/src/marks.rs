@@ -87,8 +87,12 @@ impl Span {
         if self.bytes == 0 {
             return 1;
         }
-        let share = u128::from(streamed) * u128::from(self.first_bytes) / u128::from(self.bytes);
-        u64::try_from(share).unwrap_or(u64::MAX).max(1)
+        let share = match streamed.checked_mul(self.first_bytes) {
+            Some(product) => product / self.bytes,
+            // Never more than `streamed`: the first bytes are some of all.
+            None => (u128::from(streamed) * u128::from(self.first_bytes) / u128::from(self.bytes)) as u64,
+        };
+        share.max(1)
     }
 
     fn length(&self) -> u64 {

@@ -2,8 +2,9 @@
 
 use std::{
     borrow::Cow,
+    mem,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -11,7 +12,13 @@ use std::{
 use opentelemetry::{Context, Key, KeyValue, Value};
 
 use crate::{
-    Instrumentation, Side, Usage, clock::Tick, current, failure::bounded, spec::Spec, text::Text, timing::FinishReason,
+    Side, Usage,
+    clock::{Clock, Tick},
+    current,
+    failure::bounded,
+    spec::Spec,
+    text::Text,
+    timing::FinishReason,
 };
 
 /// Most attempts, and most attributes of either kind, that are kept of a call.
@@ -23,11 +30,11 @@ pub(crate) struct Shared {
     side: Side,
     provider: Text,
     model: Text,
-    instrumentation: Instrumentation,
+    clock: Clock,
     start: Tick,
     live: AtomicBool,
     /// Made when something is told: most calls are told nothing.
-    given: Mutex<Option<Box<Given>>>,
+    given: OnceLock<Box<Mutex<Given>>>,
 }
 
 /// What others told a call while it lived.
@@ -95,17 +102,9 @@ pub(crate) fn keep(attributes: &mut Vec<KeyValue>, told: KeyValue) {
 
 impl Shared {
     /// Of a call of this identity that began at `start`.
-    pub(crate) fn new(spec: &Spec, instrumentation: Instrumentation, start: Tick) -> Self {
+    pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick) -> Self {
         let (provider, model) = (spec.provider.clone(), spec.model.clone());
-        Self {
-            side: spec.side,
-            provider,
-            model,
-            instrumentation,
-            start,
-            live: AtomicBool::new(true),
-            given: Mutex::default(),
-        }
+        Self { side: spec.side, provider, model, clock, start, live: AtomicBool::new(true), given: OnceLock::new() }
     }
 
     pub(crate) fn of(context: &Context) -> Option<&Self> {
@@ -121,22 +120,22 @@ impl Shared {
     /// No more: the call has ended.
     pub(crate) fn close(&self) -> Given {
         self.live.store(false, Ordering::Release);
-        self.given().take().map(|given| *given).unwrap_or_default()
+        self.given.get().map(|given| mem::take(&mut *lock(given))).unwrap_or_default()
     }
 
     /// Tells the call something.
     pub(crate) fn give(&self, what: impl FnOnce(&mut Given)) {
-        what(self.given().get_or_insert_default());
+        what(&mut lock(self.given.get_or_init(Box::default)));
     }
 
     /// The failure that code inside the call told.
     pub(crate) fn failure(&self) -> Option<Cow<'static, str>> {
-        self.given().as_ref().and_then(|given| given.failure())
+        self.given.get().and_then(|given| lock(given).failure())
     }
+}
 
-    fn given(&self) -> MutexGuard<'_, Option<Box<Given>>> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(given: &Mutex<Given>) -> MutexGuard<'_, Given> {
+    given.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A live call, as code inside it sees it: retry loops, transports, fallbacks.
@@ -179,12 +178,7 @@ impl CallHandle {
         self.tell(|shared, given| {
             // Head and status are the last attempt's: what one before it had is no longer theirs.
             (given.head, given.status) = (None, None);
-            given.attempt(Attempt {
-                started: shared.instrumentation.clock().tick(),
-                model,
-                error_type: None,
-                seen: false,
-            });
+            given.attempt(Attempt { started: shared.clock.tick(), model, error_type: None, seen: false });
         });
     }
 
@@ -203,7 +197,7 @@ impl CallHandle {
 
     /// The response head of the attempt that streams has come.
     pub fn head(&self) {
-        self.tell(|shared, given| given.head = Some(shared.instrumentation.clock().tick()));
+        self.tell(|shared, given| given.head = Some(shared.clock.tick()));
     }
 
     /// The HTTP status of the attempt. If that of the last attempt is 400 or more, the call fails: by

@@ -26,7 +26,12 @@ const LONGEST_REASON: usize = 64;
 pub(crate) fn begin(live: &Live) -> Context {
     let spec = &live.spec;
     let (operation, model) = (spec.operation().as_str(), spec.model.as_str());
-    let span_name = if model.is_empty() { operation.to_owned() } else { [operation, " ", model].concat() };
+    let mut span_name = String::with_capacity(operation.len() + 1 + model.len());
+    span_name.push_str(operation);
+    if !model.is_empty() {
+        span_name.push(' ');
+        span_name.push_str(model);
+    }
     let kind = spec.kind.clone().unwrap_or(match spec.side {
         Side::Client => SpanKind::Client,
         Side::Server => SpanKind::Internal,
@@ -73,9 +78,13 @@ fn is_label(given: Option<&Extras>, key: &str) -> bool {
     given.is_some_and(|extras| extras.labels.iter().any(|(label, _)| *label == key))
 }
 
-/// Writes what was measured onto the span and ends it. Attributes are built only if it records.
+/// Writes what was measured onto the span and ends it. Attributes are built only if it records; a span without an
+/// identity is the API's own no-op, and there is nothing to end.
 pub(crate) fn end(live: &Live, finished: &Finished) {
     let span = live.context.span();
+    if !span.span_context().is_valid() {
+        return;
+    }
     let ended = live.begun + Duration::from_nanos(finished.figures.duration);
     if span.is_recording() {
         span.set_attributes(attributes(live, finished));
@@ -137,7 +146,7 @@ fn told(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
 fn content(live: &Live, finished: &Finished) -> Vec<KeyValue> {
     let content = live.spec.given().and_then(|extras| extras.content.as_ref());
     let Some(content) = content.filter(|content| content.capture().to_spans()) else { return Vec::new() };
-    let finish = finished.timing.finish_reasons.first().map_or("", |reason| &*reason.reason);
+    let finish = finished.finish_reasons.first().map_or("", |reason| &*reason.reason);
     let input = content.input_messages().map(|json| KeyValue::new(name::INPUT_MESSAGES, json));
     let output = content.output_messages(finish).map(|json| KeyValue::new(name::OUTPUT_MESSAGES, json));
     let error = content.error_message().map(|message| KeyValue::new(name::ERROR_MESSAGE, message));
@@ -145,7 +154,7 @@ fn content(live: &Live, finished: &Finished) -> Vec<KeyValue> {
 }
 
 fn usage(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
-    let usage = &finished.timing.usage;
+    let usage = &finished.usage;
     let cache_write = match live.instrumentation.settings().names {
         GenAiNames::V1_41 => name::USAGE_CACHE_CREATION,
         GenAiNames::Latest => name::USAGE_CACHE_WRITE,
@@ -160,7 +169,7 @@ fn usage(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
     tokens(name::USAGE_REASONING, usage.reasoning_tokens());
     tokens(name::USAGE_AUDIO_INPUT, usage.audio_input_tokens());
     tokens(name::USAGE_AUDIO_OUTPUT, usage.audio_output_tokens());
-    all.extend(finished.timing.token_source.map(|source| KeyValue::new(name::TOKEN_SOURCE, source.as_str())));
+    all.extend(finished.token_source.map(|source| KeyValue::new(name::TOKEN_SOURCE, source.as_str())));
     all.extend(finished.cost.map(|cost| KeyValue::new(name::COST, cost)));
 }
 
@@ -188,7 +197,7 @@ fn marks(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
     if figures.consumer_bound {
         all.push(KeyValue::new(name::CONSUMER_BOUND, true));
     }
-    if let Some(attempts) = finished.timing.attempts {
+    if let Some(attempts) = finished.attempts() {
         all.push(KeyValue::new(name::ATTEMPTS, i64::from(attempts)));
         all.extend(finished.attempt_ttft.map(|nanos| KeyValue::new(name::ATTEMPT_TTFT, nanos as f64 / 1e9)));
     }
@@ -196,7 +205,7 @@ fn marks(live: &Live, finished: &Finished, all: &mut Vec<KeyValue>) {
 
 /// One entry per choice in the order of the choices; `error` for one that should have had a reason.
 fn finish_reasons(live: &Live, finished: &Finished) -> Option<KeyValue> {
-    let reasons = &finished.timing.finish_reasons;
+    let reasons = &finished.finish_reasons;
     let choices = live.ending.choices().max(reasons.len() as u32) as usize;
     let whole = finished.outcome == Outcome::Complete;
     let expected = if whole { choices } else { choices.max(1) };

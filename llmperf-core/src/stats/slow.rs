@@ -45,6 +45,10 @@ pub(super) struct Slowest([Option<SlowCall>; KEPT]);
 
 impl Slowest {
     pub(super) fn insert(&mut self, call: SlowCall) {
+        let is_slower = |kept: &Option<SlowCall>| kept.is_none_or(|kept| call.slowness() > kept.slowness());
+        if !self.0.last().is_some_and(is_slower) {
+            return;
+        }
         let mut call = Some(call);
         for kept in &mut self.0 {
             if call.as_ref().map(SlowCall::slowness) > kept.as_ref().map(SlowCall::slowness) {
