@@ -157,7 +157,7 @@ impl Instrumentation {
     pub(crate) fn instruments(&self) -> Arc<Instruments> {
         let (instruments, new) = self.0.meters.current();
         if new && !self.0.settings.build_info.is_empty() {
-            instruments.count(Metric::BuildInfo as usize, 1, &self.0.settings.build_info);
+            instruments.show(Metric::BuildInfo as usize, &self.0.settings.build_info);
         }
         instruments
     }

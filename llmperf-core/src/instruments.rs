@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use opentelemetry::{
     KeyValue, global,
-    metrics::{Counter, Gauge, Histogram, Meter, MeterProvider, UpDownCounter},
+    metrics::{Counter, Histogram, Meter, MeterProvider, ObservableGauge, UpDownCounter},
 };
 
 use crate::{
@@ -94,6 +94,8 @@ pub(crate) struct Instruments {
     table: &'static [Definition],
     shape: Shape,
     made: Box<[OnceLock<Instrument>]>,
+    /// The attributes of the info metric.
+    shown: OnceLock<Arc<[KeyValue]>>,
 }
 
 enum Instrument {
@@ -102,13 +104,16 @@ enum Instrument {
     Counter(Counter<u64>),
     Sum(Counter<f64>),
     UpDown(UpDownCounter<i64>),
-    Gauge(Gauge<u64>),
+    /// Observed whenever metrics are collected; held here, recorded to by nobody.
+    Info {
+        _gauge: ObservableGauge<u64>,
+    },
 }
 
 impl Instruments {
     fn new(provider: &Provider, table: &'static [Definition], shape: Shape) -> Self {
         let meter = provider.meter_with_scope(semconv::scope());
-        Self { meter, table, shape, made: table.iter().map(|_| OnceLock::new()).collect() }
+        Self { meter, table, shape, made: table.iter().map(|_| OnceLock::new()).collect(), shown: OnceLock::new() }
     }
 
     /// Records seconds, a rate or an amount of money.
@@ -125,8 +130,14 @@ impl Instruments {
         match self.get(metric) {
             Some(Instrument::Counter(counter)) => counter.add(value, attributes),
             Some(Instrument::CountHistogram(histogram)) => histogram.record(value, attributes),
-            Some(Instrument::Gauge(gauge)) => gauge.record(value, attributes),
             _ => debug_assert!(false, "metric {metric} takes no u64"),
+        }
+    }
+
+    /// Shows an info metric with these attributes from now on.
+    pub(crate) fn show(&self, metric: usize, attributes: &[KeyValue]) {
+        if self.shown.set(attributes.into()).is_ok() {
+            self.get(metric);
         }
     }
 
@@ -142,6 +153,14 @@ impl Instruments {
     fn get(&self, metric: usize) -> Option<&Instrument> {
         let definition = self.table.get(metric)?;
         Some(self.made.get(metric)?.get_or_init(|| self.make(definition)))
+    }
+
+    /// The SDK asks it at each collection: a gauge that was recorded once would be gone with delta temporality.
+    fn info(&self, definition: &Definition, name: &'static str) -> Instrument {
+        let attributes: Arc<[KeyValue]> = self.shown.get().map_or_else(|| Arc::from([]), Arc::clone);
+        let builder = self.meter.u64_observable_gauge(name).with_unit(definition.unit);
+        let builder = builder.with_description(definition.description);
+        Instrument::Info { _gauge: builder.with_callback(move |info| info.observe(1, &attributes)).build() }
     }
 
     fn make(&self, definition: &Definition) -> Instrument {
@@ -168,7 +187,7 @@ impl Instruments {
             Kind::Counter => Instrument::Counter(build!(u64_counter)),
             Kind::Sum => Instrument::Sum(build!(f64_counter)),
             Kind::UpDown => Instrument::UpDown(build!(i64_up_down_counter)),
-            Kind::Gauge => Instrument::Gauge(build!(u64_gauge)),
+            Kind::Info => self.info(definition, name),
         }
     }
 }

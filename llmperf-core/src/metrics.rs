@@ -45,8 +45,8 @@ pub enum Kind {
     Sum,
     /// Up-down counter of `i64`.
     UpDown,
-    /// Gauge of `u64`.
-    Gauge,
+    /// Gauge that is always 1: its attributes are what it tells.
+    Info,
 }
 
 /// One row of a table of metrics.
@@ -162,7 +162,7 @@ table! {
     ServerTokens: tokens("llmperf.server.tokens", "Tokens processed, by type");
 
     SloEvents: counter("llmperf.slo.events", "{event}", "Each finished call judged against each declared SLO");
-    BuildInfo: Definition::new("llmperf.build.info", Kind::Gauge, "1", "1, with what is deployed as attributes: for joins and annotations");
+    BuildInfo: Definition::new("llmperf.build.info", Kind::Info, "1", "1, with what is deployed as attributes: for joins and annotations");
     InternalEvents: counter("llmperf.internal.events", "{event}", "What could not be measured, by kind");
 }
 

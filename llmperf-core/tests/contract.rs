@@ -31,7 +31,7 @@ fn the_page_and_the_code_list_the_same_metrics() {
             Kind::Histogram(bounds) | Kind::CountHistogram(bounds) => ("histogram", Some(bounds)),
             Kind::Counter | Kind::Sum => ("counter", None),
             Kind::UpDown => ("up-down counter", None),
-            Kind::Gauge => ("gauge", None),
+            Kind::Info => ("gauge", None),
             other => panic!("a kind that the page does not know: {other:?}"),
         };
         assert_eq!(cells[1], kind, "{}", definition.name);
