@@ -26,7 +26,7 @@ use llmperf::{Instrumentation, Outcome, Timing};
 
 use load::{Arguments, Comparison, Load, Pair, Subject, Target, USAGE, measured, root_cause};
 use server::{Ledger, Plan, Server};
-use terminal::{Progress, Table, bars, distribution, duration, seconds};
+use terminal::{Progress, Table, bars, distribution, duration, say, seconds};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 /// One call by its number; without a timing, and with the reason, if no response came.
@@ -64,7 +64,7 @@ async fn run(load: Load, target: Target, serve: bool) -> Result<(), Error> {
         Target::Local { seed } => {
             let server = Server::start(move |index| Plan::nth(seed, index))?;
             let subject = Subject::local(&server, seed)?;
-            println!("Some of these calls fail, are cut off, are read slowly or left on purpose: all as planned.\n");
+            say!("Some of these calls fail, are cut off, are read slowly or left on purpose: all as planned.\n");
             let (telemetry, calls) = measure(load, &subject).await?;
             drop(subject);
             print_injected(&pairs(calls, seed, server.ledger()));
@@ -73,7 +73,7 @@ async fn run(load: Load, target: Target, serve: bool) -> Result<(), Error> {
         Target::Remote(remote) => (measure(load, &Subject::remote(&remote)?).await?.0, None),
     };
     print_where_to_look(&telemetry, serve);
-    println!("Took {}.", duration(began.elapsed()));
+    say!("Took {}.", duration(began.elapsed()));
     if serve {
         tokio::signal::ctrl_c().await?;
     }
@@ -91,17 +91,17 @@ async fn measure(load: Load, subject: &Subject) -> Result<(Telemetry, Vec<Ended>
 
     let telemetry = telemetry()?;
     if let Some(address) = telemetry.metrics_address() {
-        println!("Metrics of what follows: http://{address}/metrics");
+        say!("Metrics of what follows: http://{address}/metrics");
     }
-    println!("{} calls, {} at a time, to {}\n", load.calls, load.concurrency, subject.title);
+    say!("{} calls, {} at a time, to {}\n", load.calls, load.concurrency, subject.title);
     let instrumentation = Instrumentation::global();
     let calls = drive(load, subject, &instrumentation).await?;
 
     let snapshot = instrumentation.snapshot();
-    println!("\nHow they ended\n\n{}", bars(&ends(&calls), WIDTH / 2));
-    println!("{snapshot}");
-    println!("{}", distribution("TTFT", &values(&snapshot, Figure::TimeToFirstToken), WIDTH, 6));
-    println!("{}", distribution("Gap between chunks", &values(&snapshot, Figure::ChunkGap), WIDTH, 6));
+    say!("\nHow they ended\n\n{}", bars(&ends(&calls), WIDTH / 2));
+    say!("{snapshot}");
+    say!("{}", distribution("TTFT", &values(&snapshot, Figure::TimeToFirstToken), WIDTH, 6));
+    say!("{}", distribution("Gap between chunks", &values(&snapshot, Figure::ChunkGap), WIDTH, 6));
     Ok((telemetry, calls))
 }
 
@@ -116,13 +116,13 @@ async fn one_call(subject: &Subject) -> Result<(), Error> {
     let call = measured(&instrumentation, subject.provider, &subject.client, &question, consumer);
     let timing = call.with_context(inside).await?;
 
-    println!("One call, as its spans and as its timing\n\n{}", spans.tree());
+    say!("One call, as its spans and as its timing\n\n{}", spans.tree());
     for span in spans.spans().iter().filter(|span| span.name.starts_with("chat")) {
         for attribute in &span.attributes {
-            println!("    {} = {}", attribute.key, attribute.value);
+            say!("    {} = {}", attribute.key, attribute.value);
         }
     }
-    println!("\n{timing}\n");
+    say!("\n{timing}\n");
     Ok(())
 }
 
@@ -199,11 +199,9 @@ fn print_injected(pairs: &[Pair]) {
         let times = [mark.injected(), mark.measured(), mark.difference(), mark.worst()].map(cell);
         marks = marks.row([mark.mark.to_owned(), mark.calls().to_string()].into_iter().chain(times));
     }
-    println!("{marks}");
-    println!(
-        "Medians of the calls that were read at once; the difference is call by call. Measured from the moment the"
-    );
-    println!("request was made, injected from its arrival at the server: the way between them is in the difference.\n");
+    say!("{marks}");
+    say!("Medians of the calls that were read at once; the difference is call by call. Measured from the moment the");
+    say!("request was made, injected from its arrival at the server: the way between them is in the difference.\n");
 
     let mut outcomes = Table::new(["outcome", "planned", "measured"]);
     for outcome in Outcome::ALL {
@@ -211,17 +209,17 @@ fn print_injected(pairs: &[Pair]) {
         let measured = pairs.iter().filter(|pair| pair.measured.outcome == Some(outcome)).count();
         outcomes = outcomes.row([outcome.as_str().to_owned(), planned.to_string(), measured.to_string()]);
     }
-    println!("{outcomes}");
+    say!("{outcomes}");
 }
 
 fn print_where_to_look(telemetry: &Telemetry, serve: bool) {
-    println!("Where to look");
+    say!("Where to look");
     if let Some(address) = telemetry.metrics_address() {
         let until = if serve { "until Ctrl-C" } else { "until this ends; --serve keeps it up" };
-        println!("  http://{address}/metrics ({until})");
+        say!("  http://{address}/metrics ({until})");
     }
     match std::env::var(OTLP) {
-        Ok(endpoint) => println!("  {endpoint}: traces and metrics over OTLP"),
-        Err(_) => println!("  nothing was sent over OTLP: {OTLP} is not set (http://localhost:4317, say)"),
+        Ok(endpoint) => say!("  {endpoint}: traces and metrics over OTLP"),
+        Err(_) => say!("  nothing was sent over OTLP: {OTLP} is not set (http://localhost:4317, say)"),
     }
 }

@@ -1,5 +1,14 @@
 //! What the examples draw in a terminal: tables, bars, distributions, a progress bar. All pure but the last.
 
+/// As `println!`, but a reader that has seen enough (`| head`) is no reason to panic.
+#[allow(unused_macros, reason = "each user of the shared parts needs some of them")]
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _enough = writeln!(std::io::stdout(), $($words)*);
+    }};
+}
+
 mod bars;
 mod distribution;
 mod progress;
@@ -9,5 +18,6 @@ mod units;
 pub(crate) use bars::bars;
 pub(crate) use distribution::distribution;
 pub(crate) use progress::Progress;
+pub(crate) use say;
 pub(crate) use table::Table;
 pub(crate) use units::{duration, seconds};
