@@ -114,6 +114,9 @@ impl Ending {
 
     /// A finish reason of a choice; true if it is the first of that choice.
     pub(crate) fn finish(&mut self, index: u32) -> bool {
+        if self.sees == Sees::Nothing {
+            self.sees = Sees::Finish; // whoever shows one finish reason can see the others
+        }
         let first = self.finished & bit(index) == 0;
         self.choices |= bit(index);
         self.finished |= bit(index);

@@ -280,6 +280,12 @@ fn a_call_with_choices_is_whole_when_each_that_was_seen_has_its_reason() {
 }
 
 #[test]
+fn a_reader_that_shows_one_finish_reason_sees_the_others() {
+    let both = [text(), text().choice(1), Output::finish("stop")];
+    is(outcome(Sees::Nothing, &both, None), INTERRUPTED);
+}
+
+#[test]
 fn the_first_finish_reason_of_a_choice_stands_in_the_provider_s_words() {
     let timing =
         ended(&Probe::new(), Sees::Finish, &[text(), Output::finish("end_turn"), Output::finish("stop")], None);
