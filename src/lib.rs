@@ -62,7 +62,6 @@ pub use llmperf_core::{
     With,
     chat,
     current_call,
-    drain,
     is_enabled,
     metrics,
     model,

@@ -7,7 +7,6 @@ use std::{
         Arc, LazyLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -308,17 +307,4 @@ impl fmt::Debug for InstrumentationBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InstrumentationBuilder").field("settings", &self.settings).finish_non_exhaustive()
     }
-}
-
-/// Waits until no call of the global instrumentation lives, at most `limit`. Gives how many still do.
-///
-/// It blocks the thread. On a single-threaded runtime calls cannot end meanwhile: let them end first.
-#[must_use = "the number of calls that did not end says whether anything is lost"]
-pub fn drain(limit: Duration) -> usize {
-    let started = std::time::Instant::now();
-    let instrumentation = Instrumentation::global();
-    while instrumentation.live_calls() > 0 && started.elapsed() < limit {
-        std::thread::sleep(Duration::from_millis(2).min(limit.saturating_sub(started.elapsed())));
-    }
-    instrumentation.live_calls()
 }
