@@ -4,72 +4,33 @@
 pub mod export;
 
 // The public surface of the parts, on one screen.
+
+// A call, and what its verbs give.
+pub use llmperf_core::{Call, CallHandle, Model, Open, OpenFn, Recorder, Run, Side, chat, current_call, model};
+
+// Streams and iterators.
+pub use llmperf_core::{MeasureIterator, MeasureStream, Measured, MeasuredIter};
+
+// What an item carries, and who says so.
+pub use llmperf_core::{ByHeld, ByItem, ByType, Carries, Classify, Failure, Kind, Output, Sees, Usage};
+pub use llmperf_core::{Read, Reader, TryByItem, TryWith, With};
+
+// What was measured.
+pub use llmperf_core::{FinishKind, FinishReason, Oddity, Outcome, Timing, TokenSource, metrics, stats};
+
+// What the application decides.
+pub use llmperf_core::{Capture, GenAiNames, Instrumentation, InstrumentationBuilder, is_enabled, set_enabled};
+pub use llmperf_core::{Objective, Price, Prices, Slo};
+
+// Where we are, and who looks on.
+pub use llmperf_core::{FinishedCall, InCurrentScope, Observer, Progress, Scope, StartedCall};
+
+// The names that leave the process, and the API that they leave by.
+pub use llmperf_core::{opentelemetry, semconv};
+
 #[cfg(feature = "testing")]
 pub use llmperf_core::testing;
-pub use llmperf_core::{
-    // what an item carries
-    ByHeld,
-    ByItem,
-    ByType,
-    // a call, and the verbs that arm it
-    Call,
-    CallHandle,
-    // what the application decides
-    Capture,
-    Carries,
-    Classify,
-    Failure,
-    // what was measured
-    FinishKind,
-    FinishReason,
-    // where we are, and who looks on
-    FinishedCall,
-    GenAiNames,
-    InCurrentScope,
-    Instrumentation,
-    InstrumentationBuilder,
-    Kind,
-    // streams and iterators
-    MeasureIterator,
-    MeasureStream,
-    Measured,
-    MeasuredIter,
-    Model,
-    Objective,
-    Observer,
-    Oddity,
-    Open,
-    OpenFn,
-    Outcome,
-    Output,
-    Price,
-    Prices,
-    Progress,
-    Read,
-    Reader,
-    Recorder,
-    Run,
-    Scope,
-    Sees,
-    Side,
-    Slo,
-    StartedCall,
-    Timing,
-    TokenSource,
-    TryByItem,
-    TryWith,
-    Usage,
-    With,
-    chat,
-    current_call,
-    is_enabled,
-    metrics,
-    model,
-    // the API that all telemetry goes through
-    opentelemetry,
-    set_enabled,
-    stats,
-};
+
 #[cfg(feature = "wire")]
 pub use llmperf_wire as wire;
 #[cfg(feature = "wire")]
