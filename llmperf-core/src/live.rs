@@ -270,7 +270,7 @@ impl Live {
             self.latched_by_read(latch);
         }
         if output.done {
-            let latch = self.verdict();
+            let latch = self.judged(Ending::marker);
             self.latched_by_read(latch);
         }
     }
@@ -296,16 +296,22 @@ impl Live {
         self.latched(latch);
     }
 
+    /// How the call ends by what was seen, unless code inside it has said that it failed.
+    fn judged(&mut self, seen: impl FnOnce(&mut Ending) -> Option<Latch>) -> Option<Latch> {
+        match self.told_failure() {
+            Some(error_type) => self.ending.error(error_type),
+            None => seen(&mut self.ending),
+        }
+    }
+
     fn latch_of(&mut self, failure: Failure<'_>) -> Option<Latch> {
         if failure.is_recoverable() {
             return None;
         }
-        let latch = if !failure.is_transport() {
-            self.ending.error(failure.error_type())
-        } else if let Some(error_type) = self.told_failure() {
-            self.ending.error(error_type) // the body of an answer that was an error already broke
+        let latch = if failure.is_transport() {
+            self.judged(|ending| ending.transport_failure(failure.error_type()))
         } else {
-            self.ending.transport_failure(failure.error_type())
+            self.ending.error(failure.error_type())
         };
         if let Some(message) = failure.text().filter(|_| latch.is_some()) {
             self.error_message(message);
@@ -322,26 +328,14 @@ impl Live {
 
     /// The stream ended.
     pub(crate) fn end(&mut self) {
-        if let Some(error_type) = self.told_failure() {
-            let latch = self.ending.error(error_type);
-            return self.latched(latch);
-        }
-        let latch = self.ending.end();
+        let latch = self.judged(Ending::end);
         self.latched(latch);
     }
 
     /// The caller's own verdict: whole.
     pub(crate) fn complete(&mut self) {
-        let latch = self.verdict();
+        let latch = self.judged(Ending::marker);
         self.latched(latch);
-    }
-
-    /// The answer is whole, unless code inside the call has said that it failed.
-    fn verdict(&mut self) -> Option<Latch> {
-        match self.told_failure() {
-            Some(error_type) => self.ending.error(error_type),
-            None => self.ending.marker(),
-        }
     }
 
     /// The whole answer of a call that does not stream: no chunk, no mark.
@@ -367,12 +361,8 @@ impl Live {
         if self.armed.is_none() || self.ending.is_latched() {
             return;
         }
-        if let Some(error_type) = self.told_failure() {
-            let latch = self.ending.error(error_type);
-            return self.latched(latch);
-        }
         let passed = self.limit_passed();
-        let latch = self.ending.dropped(passed);
+        let latch = self.judged(|ending| ending.dropped(passed));
         self.latched(latch);
     }
 
