@@ -25,13 +25,17 @@ pub(crate) struct Comparison {
 /// Gives a mark as it was injected and as it was measured, if a call has both.
 type Both = fn(&Pair) -> Option<(Duration, Duration)>;
 
-const MARKS: [(&str, Both); 6] = [
+const MARKS: [(&str, Both); 8] = [
     ("head", |pair| pair.injected.time_to_head().zip(pair.measured.time_to_head)),
     ("first chunk", |pair| pair.injected.time_to_first_chunk().zip(pair.measured.time_to_first_chunk)),
     ("TTFT", |pair| pair.injected.time_to_first_token().zip(pair.measured.time_to_first_token)),
+    ("first answer", |pair| pair.injected.time_to_first_answer().zip(pair.measured.time_to_first_answer)),
     // Of an answer that broke off, the longest gap is the silence at its end, which no write of the server ends.
     ("longest gap", |pair| pair.injected.gaps().max().zip(pair.measured.longest_gap).filter(|_| pair.is_complete())),
     ("TPOT", |pair| pair.injected.time_per_output_token().zip(pair.measured.time_per_output_token)),
+    ("generation", |pair| {
+        pair.injected.generation_time().zip(pair.measured.generation_time).filter(|_| pair.is_complete())
+    }),
     ("E2E", |pair| Some((pair.injected.duration()?, pair.measured.duration))),
 ];
 

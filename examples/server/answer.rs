@@ -151,7 +151,7 @@ async fn whole(plan: &Plan, asked: &Asked, page: Page, outbox: Outbox) -> Respon
         Ending::ErrorFrame | Ending::Cut | Ending::Refused(_) => return refused(500),
         Ending::Silent => return std::future::pending().await,
     }
-    let content = Content { events: 1, tokens: plan.output_tokens(), end: true };
+    let content = Content { events: 1, tokens: plan.output_tokens(), answer: true, end: true };
     outbox.announce(page.note(Sent::Body(content)));
     json_response(StatusCode::OK, &payload::whole(plan, asked))
 }

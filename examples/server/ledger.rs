@@ -78,6 +78,16 @@ impl Record {
         self.first(|content| content.tokens > 0)
     }
 
+    /// From the request to the first output that is no reasoning.
+    pub(crate) fn time_to_first_answer(&self) -> Option<Duration> {
+        self.first(|content| content.answer)
+    }
+
+    /// From the request to the last output.
+    pub(crate) fn generation_time(&self) -> Option<Duration> {
+        Some(self.output().last()? - self.received)
+    }
+
     /// From the request to the end marker.
     pub(crate) fn duration(&self) -> Option<Duration> {
         self.first(|content| content.end)

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::payload::{self, Asked};
-use super::plan::{Burst, Ending, Finish, Piece, Plan};
+use super::plan::{Burst, Ending, Finish, Kind, Piece, Plan};
 use super::words::Words;
 
 /// The writes of one answer, rendered one by one as they fall due.
@@ -35,6 +35,8 @@ pub(crate) struct Content {
     pub(crate) events: u32,
     /// Output tokens.
     pub(crate) tokens: u32,
+    /// Some of the output is no reasoning.
+    pub(crate) answer: bool,
     /// The stream's last events are in it.
     pub(crate) end: bool,
 }
@@ -74,6 +76,7 @@ impl Script {
                 let delta = payload::delta(&self.asked, &mut self.words, piece);
                 text.push_str(&frame(&payload::chunk(&self.asked, &delta, None)));
                 content.events += 1;
+                content.answer |= matches!(piece, Piece::Output { kind: Kind::Text | Kind::Tool, .. });
             }
         }
         Step { after: burst.after, bytes: Bytes::from(text), content }
@@ -84,15 +87,15 @@ impl Script {
         let (text, content) = match self.plan.ending {
             Ending::Complete(finish) => {
                 let (text, events) = self.finish(finish);
-                (text + "data: [DONE]\n\n", Content { events: events + 1, tokens: 0, end: true })
+                (text + "data: [DONE]\n\n", Content { events: events + 1, end: true, ..Content::default() })
             }
             Ending::Unmarked(finish) => {
                 let (text, events) = self.finish(finish);
-                (text, Content { events, tokens: 0, end: true })
+                (text, Content { events, end: true, ..Content::default() })
             }
             Ending::ErrorFrame => {
                 let error = payload::error("The engine ran out of memory.", "server_error", "engine_overloaded");
-                (frame(&error), Content { events: 1, tokens: 0, end: true })
+                (frame(&error), Content { events: 1, end: true, ..Content::default() })
             }
             Ending::Cut => {
                 let mut text = frame(&payload::chunk(&self.asked, &json!({ "content": " lost" }), None));

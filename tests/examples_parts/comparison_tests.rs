@@ -31,6 +31,8 @@ async fn differences_are_measured_less_injected() {
     let injected = [
         ("first chunk", pair.injected.time_to_first_chunk()),
         ("TTFT", pair.injected.time_to_first_token()),
+        ("first answer", pair.injected.time_to_first_answer()),
+        ("generation", pair.injected.generation_time()),
         ("E2E", pair.injected.duration()),
     ];
     let marks = Comparison::of(&[pair]);

@@ -118,6 +118,7 @@ fn is_never_before_what_happened(Call { index, pair: Pair { injected, measured, 
         ("head", injected.time_to_head(), measured.time_to_head),
         ("first chunk", injected.time_to_first_chunk(), measured.time_to_first_chunk),
         ("TTFT", injected.time_to_first_token(), measured.time_to_first_token),
+        ("first answer", injected.time_to_first_answer(), measured.time_to_first_answer),
     ];
     for (mark, injected, measured) in marks {
         match (injected, measured) {
