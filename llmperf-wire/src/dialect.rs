@@ -1,11 +1,11 @@
-//! Dialects, and the decoder that speaks one.
-//!
-//! A dialect is a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module;
-//! all of them report the same [`Event`]s.
+//! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
+//! of them report the same events.
 
-use crate::event::Event;
-use crate::openai_chat;
-use crate::sse::{Frame, Sse};
+mod openai_chat;
+
+use crate::event::Chunk;
+use crate::framing::{Framing, Sse};
+use crate::json::Parsed;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +23,18 @@ impl Dialect {
             Self::OpenAiChat => Sees::Marker,
         }
     }
+
+    pub(crate) fn framing(self) -> Framing {
+        match self {
+            Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+        }
+    }
+
+    pub(crate) fn reading(self) -> Reading {
+        match self {
+            Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+        }
+    }
 }
 
 /// The clearest sign of a good end that a dialect gives.
@@ -35,97 +47,35 @@ pub enum Sees {
     Finish,
 }
 
-/// Turns the bytes of one streamed answer into [`Event`]s.
-///
-/// Nothing is allocated per event once the buffers have grown, and what is held is bounded by the
-/// [`limit`](Self::limit), whatever comes in.
+/// What a framing found that a dialect may understand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Payload<'a> {
+    /// The event's name; empty if it has none.
+    pub(crate) name: &'a [u8],
+    /// Without white space at its beginning.
+    pub(crate) data: &'a [u8],
+}
+
+/// Whether a dialect knows a payload's kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    Yes,
+    /// A chunk that says nothing to us: providers add kinds of events at any time.
+    No,
+}
+
+/// The reading of one stream, with what it has to remember.
 #[derive(Debug)]
-pub struct Decoder {
-    dialect: Dialect,
-    framing: Sse,
-    reader: openai_chat::Reader,
-    counts: Counts,
+pub(crate) enum Reading {
+    OpenAiChat(openai_chat::Reader),
 }
 
-/// What a decoder met besides well-formed events.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Comments.
-    pub comments: u64,
-    /// Payloads that do not parse.
-    pub malformed: u64,
-    /// Events that passed the limit and were dropped.
-    pub oversized: u64,
-    /// Events that the end of the stream left unterminated and that were read all the same.
-    pub unterminated: u64,
-}
-
-impl Decoder {
-    /// A decoder for one stream.
-    pub fn new(dialect: Dialect) -> Self {
-        let framing = match dialect {
-            Dialect::OpenAiChat => Sse::new().fields(&["error"]).bare_json(true),
-        };
-        Self { dialect, framing, reader: openai_chat::Reader::default(), counts: Counts::default() }
-    }
-
-    /// Sets how many bytes of one event may be held; 1 MiB by default. A larger event is dropped and counted.
-    #[must_use = "the setter consumes the decoder and returns it"]
-    pub fn limit(mut self, bytes: usize) -> Self {
-        self.framing = self.framing.limit(bytes);
-        self
-    }
-
-    /// The dialect that it speaks.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// What it met so far besides well-formed events.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// Bytes that are held at present because their event is not whole; never more than the limit.
-    pub fn held(&self) -> usize {
-        self.framing.held()
-    }
-
-    /// Takes the next bytes of the stream and gives every event that they complete to `sink`, in order.
-    pub fn push(&mut self, read: &[u8], mut sink: impl FnMut(Event<'_>)) {
-        let Self { framing, reader, counts, .. } = self;
-        framing.push(read, |frame| interpret(frame, reader, counts, &mut sink));
-    }
-
-    /// Says that the stream has ended: gives the event that it left unfinished, if there is one, to `sink`, and makes
-    /// the decoder ready for another stream. The counts go on.
-    pub fn finish(&mut self, mut sink: impl FnMut(Event<'_>)) {
-        let Self { framing, reader, counts, .. } = self;
-        framing.finish(|frame| interpret(frame, reader, counts, &mut sink));
-        *reader = openai_chat::Reader::default();
-    }
-}
-
-fn interpret(
-    frame: Frame<'_>,
-    reader: &mut openai_chat::Reader,
-    counts: &mut Counts,
-    sink: &mut impl FnMut(Event<'_>),
-) {
-    match frame {
-        Frame::Comment(text) => {
-            counts.comments += 1;
-            sink(Event::Comment(text));
-            return;
+impl Reading {
+    /// Puts into `chunk` what a payload says.
+    #[inline]
+    pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+        match self {
+            Self::OpenAiChat(reader) => reader.read(payload, chunk),
         }
-        Frame::Oversized => {
-            counts.oversized += 1;
-            sink(Event::Oversized);
-            return;
-        }
-        Frame::Event { unterminated: true, .. } | Frame::Bare { unterminated: true, .. } => counts.unterminated += 1,
-        Frame::Event { .. } | Frame::Bare { .. } | Frame::Field { .. } => {}
     }
-    reader.interpret(frame, counts, sink);
 }

@@ -131,6 +131,7 @@ impl<By> Wire<By> {
         let counts = self.decoder.counts();
         if counts != self.told {
             read.oddity(core::Oddity::MalformedPayload, counts.malformed - self.told.malformed);
+            read.oddity(core::Oddity::UnknownEvent, counts.unknown - self.told.unknown);
             read.oddity(core::Oddity::DecoderBlind, counts.oversized - self.told.oversized);
             self.told = counts;
         }

@@ -14,41 +14,9 @@
 
 use memchr::{memchr, memchr2};
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-const DEFAULT_LIMIT: usize = 1 << 20;
+use super::{DEFAULT_LIMIT, Frame};
 
-/// What the parser found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Frame<'a> {
-    /// An event with data, at its empty line.
-    Event {
-        /// The `event` field; empty when the event names none (the rules then call it `message`).
-        name: &'a [u8],
-        /// The data lines, joined by LF.
-        data: &'a [u8],
-        /// True if the stream ended before the event's empty line.
-        unterminated: bool,
-    },
-    /// A comment line without its colon and the blank after it, at its line end.
-    Comment(&'a [u8]),
-    /// A field that was asked for by [`Sse::fields`], at its line end.
-    Field {
-        /// The field's name.
-        name: &'static str,
-        /// The field's value.
-        value: &'a [u8],
-    },
-    /// A JSON object that stands between the events without a field name, if asked for by [`Sse::bare_json`].
-    Bare {
-        /// The object's text.
-        data: &'a [u8],
-        /// True if the stream ended before the object did.
-        unterminated: bool,
-    },
-    /// An event, field or comment passed the limit; it and the rest of its event are dropped.
-    Oversized,
-}
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An incremental parser of server-sent events.
 ///
@@ -56,7 +24,7 @@ pub enum Frame<'a> {
 /// used again, so that nothing is allocated per event once they have grown.
 ///
 /// ```
-/// use llmperf_wire::sse::{Frame, Sse};
+/// use llmperf_wire::framing::{Frame, Sse};
 ///
 /// let mut seen = Vec::new();
 /// let mut sse = Sse::new();

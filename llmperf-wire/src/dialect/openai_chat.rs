@@ -25,10 +25,9 @@ mod delta;
 mod failure;
 mod usage;
 
-use crate::dialect::Counts;
-use crate::event::{Chunk, Event, Finish, FinishKind, Origin};
+use super::{Known, Payload};
+use crate::event::{Chunk, Finish, FinishKind};
 use crate::json::{Json, Malformed, Parsed};
-use crate::sse::Frame;
 use crate::text::Text;
 use usage::Report;
 
@@ -52,7 +51,7 @@ pub(crate) struct Reader {
 
 /// One payload while it is read.
 #[derive(Debug)]
-struct Payload<'c, 'a> {
+struct Parse<'c, 'a> {
     chunk: &'c mut Chunk<'a>,
     report: Report,
     /// The payload is itself the error that others put under `error`.
@@ -62,36 +61,20 @@ struct Payload<'c, 'a> {
 }
 
 impl Reader {
-    /// Says what a frame of the stream means.
-    pub(crate) fn interpret(&mut self, frame: Frame<'_>, counts: &mut Counts, sink: &mut impl FnMut(Event<'_>)) {
-        let (name, data, origin, unterminated) = match frame {
-            Frame::Event { name, data, unterminated } => (name, data, Origin::Event, unterminated),
-            Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
-            Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
-            Frame::Comment(_) | Frame::Oversized => return,
-        };
-        let mut chunk = Chunk::new(origin, unterminated);
-        let data = data.trim_ascii_start();
-        let read = if data.is_empty() {
-            Ok(())
-        } else if data.starts_with(b"[DONE]") {
+    /// Says what a payload means.
+    pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+        let Payload { name, data } = payload;
+        if data.starts_with(b"[DONE]") {
             chunk.terminal = true;
-            Ok(())
-        } else {
-            self.read(data, name == b"error", &mut chunk)
-        };
-        match read {
-            Ok(()) => sink(Event::Chunk(&chunk)),
-            Err(Malformed) => {
-                counts.malformed += 1;
-                sink(Event::Malformed(data));
-            }
+        } else if !data.is_empty() {
+            self.read_json(data, name == b"error", chunk)?;
         }
+        Ok(Known::Yes)
     }
 
     /// `is_error` says that the event or the field is called `error`.
-    fn read<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
-        let mut payload = Payload { chunk, report: Report::default(), is_error, first_delta: None };
+    fn read_json<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
+        let mut payload = Parse { chunk, report: Report::default(), is_error, first_delta: None };
         match data.strip_prefix(self.head.as_slice()) {
             Some(rest) if !self.head.is_empty() => payload.read_behind_head(rest, self.index)?,
             _ => {
@@ -114,7 +97,7 @@ impl Reader {
     }
 }
 
-impl<'a> Payload<'_, 'a> {
+impl<'a> Parse<'_, 'a> {
     fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
         if !data.starts_with(b"{") {
             return Err(Malformed);
