@@ -1,11 +1,13 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
+mod ollama;
 mod openai_chat;
 
-use crate::event::Chunk;
-use crate::framing::{Framing, Sse};
+use crate::event::{Chunk, FinishKind};
+use crate::framing::{Framing, Lines, Sse};
 use crate::json::Parsed;
+use crate::text::Text;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +16,8 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// Ollama's own protocol, chat and generate.
+    Ollama,
 }
 
 impl Dialect {
@@ -21,18 +25,21 @@ impl Dialect {
     pub fn sees(self) -> Sees {
         match self {
             Self::OpenAiChat => Sees::Marker,
+            Self::Ollama => Sees::Marker,
         }
     }
 
     pub(crate) fn framing(self) -> Framing {
         match self {
             Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+            Self::Ollama => Framing::Lines(Lines::new()),
         }
     }
 
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::Ollama => Reading::Ollama,
         }
     }
 }
@@ -68,6 +75,7 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
+    Ollama,
 }
 
 impl Reading {
@@ -76,6 +84,12 @@ impl Reading {
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::Ollama => ollama::read(payload.data, chunk),
         }
     }
+}
+
+/// What a finish reason means by a dialect's own words.
+pub(crate) fn kind_of(reason: Text<'_>, kinds: &[(&str, FinishKind)]) -> FinishKind {
+    kinds.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

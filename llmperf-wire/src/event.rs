@@ -219,6 +219,8 @@ impl<'a> Failure<'a> {
 pub struct ServerTimings {
     /// In the queue.
     pub queue: Option<Duration>,
+    /// Loading the model.
+    pub load: Option<Duration>,
     /// Reading the prompt (prefill).
     pub prompt: Option<Duration>,
     /// Generating (decode).

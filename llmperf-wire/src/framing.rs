@@ -3,8 +3,10 @@
 //! Each is a push parser of its own file, all of them report the same [`Frame`]s, none looks into a payload. What lies
 //! whole in one read is lent from it; only what a cut has parted is kept, up to a limit.
 
+mod lines;
 mod sse;
 
+pub use lines::Lines;
 pub use sse::Sse;
 
 /// How many bytes of one event may be held, unless it is said otherwise.
@@ -47,18 +49,21 @@ pub enum Frame<'a> {
 #[derive(Debug)]
 pub(crate) enum Framing {
     Sse(Sse),
+    Lines(Lines),
 }
 
 impl Framing {
     pub(crate) fn limit(self, bytes: usize) -> Self {
         match self {
             Self::Sse(sse) => Self::Sse(sse.limit(bytes)),
+            Self::Lines(lines) => Self::Lines(lines.limit(bytes)),
         }
     }
 
     pub(crate) fn held(&self) -> usize {
         match self {
             Self::Sse(sse) => sse.held(),
+            Self::Lines(lines) => lines.held(),
         }
     }
 
@@ -66,12 +71,14 @@ impl Framing {
     pub(crate) fn push(&mut self, read: &[u8], sink: impl FnMut(Frame<'_>)) {
         match self {
             Self::Sse(sse) => sse.push(read, sink),
+            Self::Lines(lines) => lines.push(read, sink),
         }
     }
 
     pub(crate) fn finish(&mut self, sink: impl FnMut(Frame<'_>)) {
         match self {
             Self::Sse(sse) => sse.finish(sink),
+            Self::Lines(lines) => lines.finish(sink),
         }
     }
 }

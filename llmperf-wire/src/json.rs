@@ -198,6 +198,22 @@ impl<'a> Json<'a> {
         self.duration(1e3)
     }
 
+    /// The whole number ahead as a time in nanoseconds.
+    pub(crate) fn nanoseconds(&mut self) -> Parsed<Option<Duration>> {
+        Ok(self.count()?.map(Duration::from_nanos))
+    }
+
+    /// The truth value ahead.
+    pub(crate) fn flag(&mut self) -> Parsed<Option<bool>> {
+        let first = self.peek();
+        self.skip()?;
+        Ok(match first {
+            Some(b't') => Some(true),
+            Some(b'f') => Some(false),
+            _ => None,
+        })
+    }
+
     fn duration(&mut self, units_per_second: f64) -> Parsed<Option<Duration>> {
         let number = self.number()?.and_then(|number| number.parse::<f64>().ok());
         Ok(number.and_then(|number| Duration::try_from_secs_f64(number / units_per_second).ok()))

@@ -268,6 +268,7 @@ fn usage(wire: Usage) -> core::Usage {
 fn tell_timings(timings: &ServerTimings, read: &mut Read<'_>) {
     let times = [
         (name::SERVER_QUEUE, timings.queue),
+        (name::SERVER_LOAD, timings.load),
         (name::SERVER_PROMPT, timings.prompt),
         (name::SERVER_GENERATION, timings.generation),
         (name::SERVER_TOTAL, timings.total),
