@@ -1,13 +1,14 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
-mod ollama;
-mod openai_chat;
+pub(crate) mod ollama;
+pub(crate) mod openai_chat;
 
 use crate::event::{Chunk, FinishKind};
 use crate::framing::{Framing, Lines, Sse};
 use crate::json::Parsed;
 use crate::text::Text;
+use crate::whole;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +28,16 @@ impl Dialect {
             Self::OpenAiChat => Sees::Marker,
             Self::Ollama => Sees::Marker,
         }
+    }
+
+    /// True if the payloads of both are read alike.
+    pub(crate) fn reads_like(self, other: Self) -> bool {
+        self == other
+    }
+
+    /// True if an array can be its stream.
+    pub(crate) fn streams_in_array(self) -> bool {
+        false
     }
 
     pub(crate) fn framing(self) -> Framing {
@@ -76,6 +87,10 @@ pub(crate) enum Known {
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
     Ollama,
+    /// Answers that are not streamed.
+    Whole(whole::Reader),
+    /// A dialect that has not shown itself.
+    Unknown,
 }
 
 impl Reading {
@@ -85,6 +100,8 @@ impl Reading {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
+            Self::Whole(reader) => reader.read(payload.data, chunk),
+            Self::Unknown => whole::read_unknown(payload, chunk),
         }
     }
 }

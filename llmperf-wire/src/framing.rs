@@ -5,9 +5,11 @@
 
 mod lines;
 mod sse;
+mod whole;
 
 pub use lines::Lines;
 pub use sse::Sse;
+pub(crate) use whole::Whole;
 
 /// How many bytes of one event may be held, unless it is said otherwise.
 const DEFAULT_LIMIT: usize = 1 << 20;
@@ -50,6 +52,9 @@ pub enum Frame<'a> {
 pub(crate) enum Framing {
     Sse(Sse),
     Lines(Lines),
+    Whole(Whole),
+    /// Takes all and gives nothing.
+    Blind,
 }
 
 impl Framing {
@@ -57,6 +62,8 @@ impl Framing {
         match self {
             Self::Sse(sse) => Self::Sse(sse.limit(bytes)),
             Self::Lines(lines) => Self::Lines(lines.limit(bytes)),
+            Self::Whole(whole) => Self::Whole(whole.limit(bytes)),
+            Self::Blind => Self::Blind,
         }
     }
 
@@ -64,6 +71,8 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.held(),
             Self::Lines(lines) => lines.held(),
+            Self::Whole(whole) => whole.held(),
+            Self::Blind => 0,
         }
     }
 
@@ -72,6 +81,8 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.push(read, sink),
             Self::Lines(lines) => lines.push(read, sink),
+            Self::Whole(whole) => whole.push(read, sink),
+            Self::Blind => {}
         }
     }
 
@@ -79,6 +90,8 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(sink),
             Self::Lines(lines) => lines.finish(sink),
+            Self::Whole(whole) => whole.finish(sink),
+            Self::Blind => {}
         }
     }
 }

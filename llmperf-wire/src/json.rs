@@ -177,17 +177,6 @@ impl<'a> Json<'a> {
         Ok(self.number()?.and_then(|number| number.parse().ok()))
     }
 
-    /// The true or false ahead.
-    pub(crate) fn flag(&mut self) -> Parsed<Option<bool>> {
-        let flag = match self.peek() {
-            Some(b't') => Some(true),
-            Some(b'f') => Some(false),
-            _ => None,
-        };
-        self.skip()?;
-        Ok(flag)
-    }
-
     /// The number ahead as a time in seconds.
     pub(crate) fn seconds(&mut self) -> Parsed<Option<Duration>> {
         self.duration(1.0)

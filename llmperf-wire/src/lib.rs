@@ -11,9 +11,11 @@ mod list;
 #[cfg(feature = "measure")]
 mod measure;
 mod request;
+mod sniff;
 mod text;
+mod whole;
 
-pub use decoder::{Counts, Decoder};
+pub use decoder::{Counts, Decoder, Form};
 pub use dialect::{Dialect, Sees};
 pub use endpoint::{Endpoint, Operation};
 pub use event::{Chunk, Event, Failure, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};

@@ -90,7 +90,11 @@ impl Request {
 
     fn read_setting(&mut self, json: &mut Json<'_>, name: &[u8]) -> Parsed<()> {
         match name {
-            b"max_tokens" | b"max_completion_tokens" | b"max_output_tokens" | b"maxOutputTokens" | b"maxTokens"
+            b"max_tokens"
+            | b"max_completion_tokens"
+            | b"max_output_tokens"
+            | b"maxOutputTokens"
+            | b"maxTokens"
             | b"num_predict" => set(&mut self.max_tokens, json.count()?),
             b"n" | b"candidateCount" | b"candidate_count" => set(&mut self.choices, json.count()?),
             b"temperature" => set(&mut self.temperature, json.decimal()?),

@@ -25,11 +25,11 @@
 use crate::Dialect;
 use crate::json::{Json, Malformed, Parsed};
 
-/// What is held of an answer that has not shown what it is.
-const MOST_HELD: usize = 4 << 10;
-
 /// How many events without a sign of their dialect are waited for.
 const MOST_EVENTS: u32 = 16;
+
+/// Names of fields that server-sent events begin with, and one that servers make up for errors.
+const FIELDS: &[&[u8]] = &[b"data", b"event", b"id", b"retry", b"error"];
 
 /// What the head of an answer declares about its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,49 +74,117 @@ pub(crate) enum Form {
     Blind,
 }
 
-/// Holds the first bytes of an answer until they show its form.
+/// Waits for the bytes that show an answer's form. It holds what it has seen of them: a few bytes, white space left out.
 #[derive(Debug)]
 pub(crate) struct Opening {
     declared: Declared,
+    /// An array can be a stream.
+    array_streams: bool,
     held: Vec<u8>,
 }
 
 impl Opening {
-    pub(crate) fn new(declared: Declared) -> Self {
-        Self { declared, held: Vec::new() }
+    pub(crate) fn new(declared: Declared, array_streams: bool) -> Self {
+        Self { declared, array_streams, held: Vec::new() }
     }
 
     pub(crate) fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Takes the next bytes. Once the form is clear, all that came is to be given to its framing: what is held, which is
-    /// handed out here, then the bytes at hand.
-    pub(crate) fn push(&mut self, read: &[u8]) -> Option<(Form, Vec<u8>)> {
-        let form = if self.held.is_empty() {
-            form(self.declared, read)
-        } else {
-            // A few bytes only decide: no need to look at more.
-            let mut first = self.held.clone();
-            first.extend(read.iter().take(MOST_HELD));
-            form(self.declared, &first)
-        };
-        if form.is_none() && self.held.len().saturating_add(read.len()) <= MOST_HELD {
-            self.held.extend_from_slice(read);
-            return None;
+    /// Takes the next bytes. Once the form is clear, it comes with those that are held and those that are not taken.
+    pub(crate) fn push<'r>(&mut self, read: &'r [u8]) -> Option<(Form, Vec<u8>, &'r [u8])> {
+        let mut rest = read;
+        while let [byte, tail @ ..] = rest {
+            rest = tail;
+            let says_nothing = byte.is_ascii_whitespace() || self.held.is_empty() && is_of_byte_order_mark(*byte);
+            if says_nothing && matches!(self.held.as_slice(), [] | [b'[']) {
+                continue;
+            }
+            self.held.push(*byte);
+            if let Some(form) = self.form() {
+                return Some((form, std::mem::take(&mut self.held), rest));
+            }
         }
-        Some((form.unwrap_or(Form::Blind), std::mem::take(&mut self.held)))
+        None
     }
 
-    /// The answer has ended.
+    /// The form of an answer that ended before it was clear, with what is held.
     pub(crate) fn finish(&mut self) -> Option<(Form, Vec<u8>)> {
         let held = std::mem::take(&mut self.held);
-        let form = match without_blanks(&held) {
+        let is_json = self.declared == Declared::Json || held.starts_with(b"[");
+        (!held.is_empty()).then_some((if is_json { Form::Whole } else { Form::Blind }, held))
+    }
+
+    fn form(&self) -> Option<Form> {
+        let form = match self.held.as_slice() {
             [] => return None,
-            [b'[' | b'{', ..] => Form::Whole,
+            [b'{', ..] if self.declared == Declared::Lines => Form::Lines,
+            [b'{', ..] => Form::Whole,
+            [b'['] => return None,
+            [b'[', b'{', ..] if self.array_streams => Form::Array,
+            [b'[', ..] => Form::Whole,
+            [0, ..] => Form::Binary,
+            [b':', ..] => Form::ServerSentEvents,
             _ if self.declared == Declared::EventStream => Form::ServerSentEvents,
+            word if FIELDS.iter().any(|field| word.starts_with(field)) => Form::ServerSentEvents,
+            head if FIELDS.iter().any(|field| field.starts_with(head)) => return None,
+            _ if self.declared == Declared::Json => Form::Whole,
             _ => Form::Blind,
         };
-        Some((form, held))
+        Some(form)
+    }
+}
+
+fn is_of_byte_order_mark(byte: u8) -> bool {
+    matches!(byte, 0xEF | 0xBB | 0xBF)
+}
+
+/// Waits for the event that shows the dialect of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Signs {
+    events: u32,
+}
+
+impl Signs {
+    /// The dialect that an event shows.
+    pub(crate) fn look(&mut self, name: &[u8], data: &[u8]) -> Option<Dialect> {
+        self.events += 1;
+        by_word(name).or_else(|| by_fields(data))
+    }
+
+    /// True if it is no use to wait any longer.
+    pub(crate) fn is_over(&self) -> bool {
+        self.events >= MOST_EVENTS
+    }
+}
+
+fn by_word(word: &[u8]) -> Option<Dialect> {
+    let _ = word;
+    None
+}
+
+fn by_fields(data: &[u8]) -> Option<Dialect> {
+    let mut found = None;
+    let mut done = false;
+    let mut message = false;
+    let read: Parsed<()> = Json::new(data).object(|json, name| {
+        match name {
+            b"choices" => found = Some(Dialect::OpenAiChat),
+            b"done" => done = true,
+            b"message" | b"response" => message = true,
+            b"type" => {
+                if let Some(kind) = json.text()? {
+                    found = found.or_else(|| by_word(kind.decode().as_bytes()));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        json.skip()
+    });
+    match read {
+        Ok(()) => found.or((done && message).then_some(Dialect::Ollama)),
+        Err(Malformed) => None,
     }
 }

@@ -24,6 +24,7 @@
 mod delta;
 mod failure;
 mod usage;
+pub(crate) mod whole;
 
 use super::{Known, Payload};
 use crate::event::{Chunk, Finish, FinishKind};

@@ -213,8 +213,7 @@ impl Whole {
                 if let Top::Element { number } = &mut self.top {
                     *number += 1;
                     if *number == ELEMENTS {
-                        self.state =
-                            State::Dropped(Dropped { depth: 0, string: false, escaped: false, to_end: true });
+                        self.state = State::Dropped(Dropped { depth: 0, string: false, escaped: false, to_end: true });
                         return;
                     }
                 } else {
@@ -247,7 +246,8 @@ impl Whole {
         self.state = State::String { length, escaped: false, name };
         match tail {
             [b'"', tail @ ..] if !escaped => {
-                self.drops_next = name.and_then(|start| self.kept.get(start..)).is_some_and(|name| DROPPED.contains(&name));
+                self.drops_next =
+                    name.and_then(|start| self.kept.get(start..)).is_some_and(|name| DROPPED.contains(&name));
                 self.keep(b"\"");
                 self.state = State::Structure;
                 tail
