@@ -1,6 +1,6 @@
 //! The decoder of one stream: a framing and a reading put together, and the count of what made no event.
 
-use crate::dialect::{Dialect, Known, Payload, Reading};
+use crate::dialect::{Dialect, Known, Payload, Reading, exception};
 use crate::event::{Chunk, Event, Origin};
 use crate::framing::{Frame, Framing};
 use crate::json::Malformed;
@@ -31,6 +31,8 @@ pub struct Counts {
     pub oversized: u64,
     /// Events that the end of the stream left unterminated and that were read all the same.
     pub unterminated: u64,
+    /// Streams whose bytes were not of the dialect's framing from somewhere on, and were dropped from there.
+    pub broken: u64,
 }
 
 impl Decoder {
@@ -89,6 +91,16 @@ fn interpret(frame: Frame<'_>, reading: &mut Reading, counts: &mut Counts, sink:
         Frame::Oversized => {
             counts.oversized += 1;
             return sink(Event::Oversized);
+        }
+        Frame::Broken => {
+            counts.broken += 1;
+            return sink(Event::Broken);
+        }
+        Frame::Exception { name, message, data, unterminated } => {
+            counts.unterminated += u64::from(unterminated);
+            let mut chunk = Chunk::new(Origin::Event, unterminated);
+            chunk.failure = Some(exception(name, message, data));
+            return sink(Event::Chunk(&chunk));
         }
     };
     counts.unterminated += u64::from(unterminated);

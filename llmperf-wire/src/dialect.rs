@@ -1,13 +1,16 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
+mod bedrock;
 mod ollama;
 mod openai_chat;
 
 use crate::event::{Chunk, FinishKind};
-use crate::framing::{Framing, Lines, Sse};
+use crate::framing::{EventStream, Framing, Lines, Sse};
 use crate::json::Parsed;
 use crate::text::Text;
+
+pub(crate) use bedrock::exception;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +21,8 @@ pub enum Dialect {
     OpenAiChat,
     /// Ollama's own protocol, chat and generate.
     Ollama,
+    /// Amazon Bedrock's `ConverseStream`.
+    BedrockConverse,
 }
 
 impl Dialect {
@@ -26,6 +31,7 @@ impl Dialect {
         match self {
             Self::OpenAiChat => Sees::Marker,
             Self::Ollama => Sees::Marker,
+            Self::BedrockConverse => Sees::Marker,
         }
     }
 
@@ -33,6 +39,7 @@ impl Dialect {
         match self {
             Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
             Self::Ollama => Framing::Lines(Lines::new()),
+            Self::BedrockConverse => Framing::EventStream(EventStream::new()),
         }
     }
 
@@ -40,6 +47,7 @@ impl Dialect {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
             Self::Ollama => Reading::Ollama,
+            Self::BedrockConverse => Reading::BedrockConverse,
         }
     }
 }
@@ -76,6 +84,7 @@ pub(crate) enum Known {
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
     Ollama,
+    BedrockConverse,
 }
 
 impl Reading {
@@ -85,6 +94,7 @@ impl Reading {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
+            Self::BedrockConverse => bedrock::read(payload, chunk),
         }
     }
 }

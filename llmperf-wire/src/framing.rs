@@ -3,9 +3,11 @@
 //! Each is a push parser of its own file, all of them report the same [`Frame`]s, none looks into a payload. What lies
 //! whole in one read is lent from it; only what a cut has parted is kept, up to a limit.
 
+mod event_stream;
 mod lines;
 mod sse;
 
+pub use event_stream::EventStream;
 pub use lines::Lines;
 pub use sse::Sse;
 
@@ -41,8 +43,21 @@ pub enum Frame<'a> {
         /// True if the stream ended before the object did.
         unterminated: bool,
     },
+    /// A message of the event stream that says what failed: an exception, or an error.
+    Exception {
+        /// Its type or code.
+        name: &'a [u8],
+        /// What its headers say of it; an exception says it in its payload.
+        message: &'a [u8],
+        /// Its payload.
+        data: &'a [u8],
+        /// True if the stream ended before the message was whole.
+        unterminated: bool,
+    },
     /// An event, field or comment passed the limit; it and the rest of its event are dropped.
     Oversized,
+    /// The bytes are not of this framing, or it can no longer be told where events begin: the rest is dropped.
+    Broken,
 }
 
 /// The framing of a decoder.
@@ -50,6 +65,7 @@ pub enum Frame<'a> {
 pub(crate) enum Framing {
     Sse(Sse),
     Lines(Lines),
+    EventStream(EventStream),
 }
 
 impl Framing {
@@ -57,6 +73,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => Self::Sse(sse.limit(bytes)),
             Self::Lines(lines) => Self::Lines(lines.limit(bytes)),
+            Self::EventStream(messages) => Self::EventStream(messages.limit(bytes)),
         }
     }
 
@@ -64,6 +81,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.held(),
             Self::Lines(lines) => lines.held(),
+            Self::EventStream(messages) => messages.held(),
         }
     }
 
@@ -72,6 +90,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.push(read, sink),
             Self::Lines(lines) => lines.push(read, sink),
+            Self::EventStream(messages) => messages.push(read, sink),
         }
     }
 
@@ -79,6 +98,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(sink),
             Self::Lines(lines) => lines.finish(sink),
+            Self::EventStream(messages) => messages.finish(sink),
         }
     }
 }
