@@ -92,6 +92,11 @@ fn interpret(frame: Frame<'_>, reading: &mut Reading, counts: &mut Counts, sink:
             counts.oversized += 1;
             return sink(Event::Oversized);
         }
+        Frame::End => {
+            let mut chunk = Chunk::new(Origin::Close, false);
+            chunk.terminal = true;
+            return sink(Event::Chunk(&chunk));
+        }
         Frame::Broken => {
             counts.broken += 1;
             return sink(Event::Broken);

@@ -2,11 +2,12 @@
 //! of them report the same events.
 
 mod bedrock;
+mod gemini;
 mod ollama;
 mod openai_chat;
 
 use crate::event::{Chunk, FinishKind};
-use crate::framing::{EventStream, Framing, Lines, Sse};
+use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
 use crate::json::Parsed;
 use crate::text::Text;
 
@@ -19,6 +20,10 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
+    Gemini,
+    /// The same as one JSON array that grows.
+    GeminiArray,
     /// Ollama's own protocol, chat and generate.
     Ollama,
     /// Amazon Bedrock's `ConverseStream`.
@@ -30,6 +35,8 @@ impl Dialect {
     pub fn sees(self) -> Sees {
         match self {
             Self::OpenAiChat => Sees::Marker,
+            Self::Gemini => Sees::Finish,
+            Self::GeminiArray => Sees::Marker,
             Self::Ollama => Sees::Marker,
             Self::BedrockConverse => Sees::Marker,
         }
@@ -38,6 +45,8 @@ impl Dialect {
     pub(crate) fn framing(self) -> Framing {
         match self {
             Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+            Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
+            Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
             Self::Ollama => Framing::Lines(Lines::new()),
             Self::BedrockConverse => Framing::EventStream(EventStream::new()),
         }
@@ -46,6 +55,7 @@ impl Dialect {
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::Gemini | Self::GeminiArray => Reading::Gemini,
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
         }
@@ -83,6 +93,7 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
+    Gemini,
     Ollama,
     BedrockConverse,
 }
@@ -93,6 +104,7 @@ impl Reading {
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::Gemini => gemini::read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),
         }

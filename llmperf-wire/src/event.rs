@@ -99,6 +99,8 @@ pub enum Origin {
     Field,
     /// A JSON object between the events: some servers report a late failure so.
     Bare,
+    /// The end of the array that holds the events: the marker of a dialect whose events have none.
+    Close,
 }
 
 /// A piece of output.

@@ -4,10 +4,12 @@
 //! whole in one read is lent from it; only what a cut has parted is kept, up to a limit.
 
 mod event_stream;
+mod json_array;
 mod lines;
 mod sse;
 
 pub use event_stream::EventStream;
+pub use json_array::JsonArray;
 pub use lines::Lines;
 pub use sse::Sse;
 
@@ -36,7 +38,8 @@ pub enum Frame<'a> {
         /// The field's value.
         value: &'a [u8],
     },
-    /// A JSON object that stands between the events without a field name, if asked for by [`Sse::bare_json`].
+    /// A JSON object that stands between the events without a field name, if asked for by [`Sse::bare_json`], or in
+    /// place of the array.
     Bare {
         /// The object's text.
         data: &'a [u8],
@@ -56,6 +59,8 @@ pub enum Frame<'a> {
     },
     /// An event, field or comment passed the limit; it and the rest of its event are dropped.
     Oversized,
+    /// The array was closed: nothing more belongs to it.
+    End,
     /// The bytes are not of this framing, or it can no longer be told where events begin: the rest is dropped.
     Broken,
 }
@@ -65,6 +70,7 @@ pub enum Frame<'a> {
 pub(crate) enum Framing {
     Sse(Sse),
     Lines(Lines),
+    JsonArray(JsonArray),
     EventStream(EventStream),
 }
 
@@ -73,6 +79,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => Self::Sse(sse.limit(bytes)),
             Self::Lines(lines) => Self::Lines(lines.limit(bytes)),
+            Self::JsonArray(array) => Self::JsonArray(array.limit(bytes)),
             Self::EventStream(messages) => Self::EventStream(messages.limit(bytes)),
         }
     }
@@ -81,6 +88,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.held(),
             Self::Lines(lines) => lines.held(),
+            Self::JsonArray(array) => array.held(),
             Self::EventStream(messages) => messages.held(),
         }
     }
@@ -90,6 +98,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.push(read, sink),
             Self::Lines(lines) => lines.push(read, sink),
+            Self::JsonArray(array) => array.push(read, sink),
             Self::EventStream(messages) => messages.push(read, sink),
         }
     }
@@ -98,6 +107,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => sse.finish(sink),
             Self::Lines(lines) => lines.finish(sink),
+            Self::JsonArray(array) => array.finish(sink),
             Self::EventStream(messages) => messages.finish(sink),
         }
     }
