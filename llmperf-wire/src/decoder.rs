@@ -1,9 +1,9 @@
 //! The decoder of one answer: a framing and a reading put together, and the count of what made no event.
 
-use crate::dialect::{Dialect, Known, Payload, Reading, Sees};
+use crate::dialect::{Dialect, Known, Payload, Reading, Sees, exception};
 use crate::endpoint::Endpoint;
 use crate::event::{Chunk, Event, Origin};
-use crate::framing::{Frame, Framing, Lines, Sse, Whole};
+use crate::framing::{EventStream, Frame, Framing, JsonArray, Lines, Sse, Whole};
 use crate::json::Malformed;
 use crate::sniff::{self, Declared, Opening, Signs};
 use crate::whole::{self, Refusal};
@@ -75,6 +75,8 @@ pub struct Counts {
     pub oversized: u64,
     /// Events that the end of the stream left unterminated and that were read all the same.
     pub unterminated: u64,
+    /// Streams whose bytes were not of the dialect's framing from somewhere on, and were dropped from there.
+    pub broken: u64,
 }
 
 impl Decoder {
@@ -345,6 +347,21 @@ fn interpret<'f>(
         Frame::Oversized => {
             counts.oversized += 1;
             return sink(Event::Oversized);
+        }
+        Frame::End => {
+            let mut chunk = Chunk::new(Origin::Close, false);
+            chunk.terminal = true;
+            return sink(Event::Chunk(&chunk));
+        }
+        Frame::Broken => {
+            counts.broken += 1;
+            return sink(Event::Broken);
+        }
+        Frame::Exception { name, message, data, unterminated } => {
+            counts.unterminated += u64::from(unterminated);
+            let mut chunk = Chunk::new(Origin::Event, unterminated);
+            chunk.failure = Some(exception(name, message, data));
+            return sink(Event::Chunk(&chunk));
         }
     };
     counts.unterminated += u64::from(unterminated);

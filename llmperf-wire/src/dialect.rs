@@ -1,14 +1,18 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
+pub(crate) mod bedrock;
+pub(crate) mod gemini;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 
 use crate::event::{Chunk, FinishKind};
-use crate::framing::{Framing, Lines, Sse};
+use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
 use crate::json::Parsed;
 use crate::text::Text;
 use crate::whole;
+
+pub(crate) use bedrock::exception;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,8 +21,14 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
+    Gemini,
+    /// The same as one JSON array that grows.
+    GeminiArray,
     /// Ollama's own protocol, chat and generate.
     Ollama,
+    /// Amazon Bedrock's `ConverseStream`.
+    BedrockConverse,
 }
 
 impl Dialect {
@@ -26,31 +36,40 @@ impl Dialect {
     pub fn sees(self) -> Sees {
         match self {
             Self::OpenAiChat => Sees::Marker,
+            Self::Gemini => Sees::Finish,
+            Self::GeminiArray => Sees::Marker,
             Self::Ollama => Sees::Marker,
+            Self::BedrockConverse => Sees::Marker,
         }
     }
 
     /// True if the payloads of both are read alike.
     pub(crate) fn reads_like(self, other: Self) -> bool {
-        self == other
+        let is_gemini = |dialect| matches!(dialect, Self::Gemini | Self::GeminiArray);
+        self == other || is_gemini(self) && is_gemini(other)
     }
 
     /// True if an array can be its stream.
     pub(crate) fn streams_in_array(self) -> bool {
-        false
+        matches!(self, Self::Gemini | Self::GeminiArray)
     }
 
     pub(crate) fn framing(self) -> Framing {
         match self {
             Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+            Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
+            Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
             Self::Ollama => Framing::Lines(Lines::new()),
+            Self::BedrockConverse => Framing::EventStream(EventStream::new()),
         }
     }
 
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::Gemini | Self::GeminiArray => Reading::Gemini,
             Self::Ollama => Reading::Ollama,
+            Self::BedrockConverse => Reading::BedrockConverse,
         }
     }
 }
@@ -86,11 +105,13 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
+    Gemini,
     Ollama,
     /// Answers that are not streamed.
     Whole(whole::Reader),
     /// A dialect that has not shown itself.
     Unknown,
+    BedrockConverse,
 }
 
 impl Reading {
@@ -99,9 +120,11 @@ impl Reading {
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::Gemini => gemini::read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::Whole(reader) => reader.read(payload.data, chunk),
             Self::Unknown => whole::read_unknown(payload, chunk),
+            Self::BedrockConverse => bedrock::read(payload, chunk),
         }
     }
 }

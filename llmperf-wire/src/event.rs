@@ -18,6 +18,9 @@ pub enum Event<'a> {
     Malformed(&'a [u8]),
     /// An event that passed the decoder's limit and was dropped.
     Oversized,
+    /// The bytes are not of the dialect's framing, or it can no longer be told where events begin: nothing more of the
+    /// stream is read.
+    Broken,
 }
 
 /// An event of the provider.
@@ -96,6 +99,8 @@ pub enum Origin {
     Field,
     /// A JSON object between the events: some servers report a late failure so.
     Bare,
+    /// The end of the array that holds the events: the marker of a dialect whose events have none.
+    Close,
 }
 
 /// A piece of output.
@@ -154,6 +159,8 @@ pub enum FinishKind {
     ContentFilter,
     /// The model refused.
     Refusal,
+    /// The provider failed while it generated.
+    Error,
     /// A reason of the provider's own.
     Other,
 }

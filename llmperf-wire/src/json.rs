@@ -163,6 +163,14 @@ impl<'a> Json<'a> {
         Ok(Some(Text::plain(object)))
     }
 
+    /// The string ahead, unless it is empty, or the number ahead as it is written.
+    pub(crate) fn text_or_number(&mut self) -> Parsed<Option<Text<'a>>> {
+        if self.peek() == Some(b'"') {
+            return self.text();
+        }
+        Ok(self.number()?.map(|number| Text::plain(number.as_bytes())))
+    }
+
     /// The whole number ahead; some servers write it as `14.0`.
     pub(crate) fn count(&mut self) -> Parsed<Option<u64>> {
         let Some(number) = self.number()? else {

@@ -183,7 +183,8 @@ impl<By> Wire<By> {
         if counts != self.told {
             read.oddity(core::Oddity::MalformedPayload, counts.malformed - self.told.malformed);
             read.oddity(core::Oddity::UnknownEvent, counts.unknown - self.told.unknown);
-            read.oddity(core::Oddity::DecoderBlind, counts.oversized - self.told.oversized);
+            let blind = (counts.oversized - self.told.oversized) + (counts.broken - self.told.broken);
+            read.oddity(core::Oddity::DecoderBlind, blind);
             self.told = counts;
         }
     }
@@ -218,7 +219,7 @@ fn tell(event: Event<'_>, read: &mut Read<'_>) {
     }
     match event {
         Event::Chunk(chunk) => tell_chunk(chunk, read),
-        Event::Comment(_) | Event::Malformed(_) | Event::Oversized => read.event(Output::ignored()),
+        Event::Comment(_) | Event::Malformed(_) | Event::Oversized | Event::Broken => read.event(Output::ignored()),
     }
 }
 
