@@ -1,7 +1,12 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
+mod anthropic;
+mod cohere;
+mod failure;
+mod finish;
 mod openai_chat;
+mod openai_responses;
 
 use crate::event::Chunk;
 use crate::framing::{Framing, Sse};
@@ -14,25 +19,36 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
+    OpenAiResponses,
+    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
+    Anthropic,
+    /// Cohere v2 chat.
+    Cohere,
 }
 
 impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::OpenAiChat => Sees::Marker,
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => Sees::Marker,
         }
     }
 
     pub(crate) fn framing(self) -> Framing {
         match self {
-            Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
+                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
+            }
         }
     }
 
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
+            Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
+            Self::Cohere => Reading::Cohere,
         }
     }
 }
@@ -68,6 +84,9 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
+    OpenAiResponses(openai_responses::Reader),
+    Anthropic(anthropic::Reader),
+    Cohere,
 }
 
 impl Reading {
@@ -76,6 +95,9 @@ impl Reading {
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::OpenAiResponses(reader) => reader.read(payload, chunk),
+            Self::Anthropic(reader) => reader.read(payload, chunk),
+            Self::Cohere => cohere::read(payload, chunk),
         }
     }
 }
