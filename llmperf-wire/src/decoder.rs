@@ -17,17 +17,23 @@ use crate::whole::{self, Refusal};
 /// [`limit`](Self::limit), whatever comes in.
 #[derive(Debug)]
 pub struct Decoder {
-    plan: Plan,
     framing: Framing,
     reading: Reading,
-    limit: Option<usize>,
     /// The dialect of the reading.
     dialect: Option<Dialect>,
-    form: Option<Form>,
-    /// What the bytes have still to show.
-    open: Option<Box<Open>>,
-    refusal: Option<Box<Refusal>>,
     counts: Counts,
+    /// What an answer needs that is not just a stream of a known dialect.
+    answer: Option<Box<Answer>>,
+}
+
+/// An answer whose head is known, or that has to show what it is.
+#[derive(Debug)]
+struct Answer {
+    plan: Plan,
+    limit: Option<usize>,
+    refusal: Option<Refusal>,
+    form: Option<Form>,
+    open: Open,
 }
 
 /// What an answer turned out to be.
@@ -55,8 +61,10 @@ enum Plan {
     },
 }
 
+/// What the bytes have still to show.
 #[derive(Debug)]
 enum Open {
+    Nothing,
     Form(Opening),
     Dialect(Signs),
 }
@@ -82,7 +90,13 @@ pub struct Counts {
 impl Decoder {
     /// A decoder for one stream of a dialect that is known.
     pub fn new(dialect: Dialect) -> Self {
-        Self::planned(Plan::Stream(dialect))
+        Self {
+            framing: dialect.framing(),
+            reading: dialect.reading(),
+            dialect: Some(dialect),
+            counts: Counts::default(),
+            answer: None,
+        }
     }
 
     /// A decoder for one answer that is not streamed. What it is shows in it; `hint` decides where it does not.
@@ -121,16 +135,13 @@ impl Decoder {
     }
 
     fn planned(plan: Plan) -> Self {
+        let answer = Answer { plan, limit: None, refusal: None, form: None, open: Open::Nothing };
         let mut decoder = Self {
-            plan,
             framing: Framing::Blind,
             reading: Reading::Unknown,
-            limit: None,
             dialect: None,
-            form: None,
-            open: None,
-            refusal: None,
             counts: Counts::default(),
+            answer: Some(Box::new(answer)),
         };
         decoder.begin();
         decoder
@@ -139,28 +150,37 @@ impl Decoder {
     /// Sets how many bytes of one event may be held; 1 MiB by default. A larger event is dropped and counted.
     #[must_use = "the setter consumes the decoder and returns it"]
     pub fn limit(mut self, bytes: usize) -> Self {
-        self.limit = Some(bytes);
-        self.begin();
-        self
-    }
-
-    /// Sets the HTTP status that the answer came with. From 400 on a whole answer reports a failure, whatever it says,
-    /// and the status is its number unless it has one of its own.
-    #[must_use = "the setter consumes the decoder and returns it"]
-    pub fn status(mut self, status: u16) -> Self {
-        if status >= 400 {
-            self.refusal.get_or_insert_default().status = Some(status);
-            self.begin();
+        self.framing = self.framing.limit(bytes);
+        if let Some(answer) = &mut self.answer {
+            answer.limit = Some(bytes);
         }
         self
     }
 
-    /// Sets the kind of error that the head of the answer names, as AWS has it in `x-amzn-errortype`. It is the
-    /// failure's type unless the body names one.
+    /// Sets the HTTP status that the answer came with. From 400 on a whole answer reports a failure, whatever it says,
+    /// and the status is the number of any failure that has none of its own.
     #[must_use = "the setter consumes the decoder and returns it"]
-    pub fn error_kind(mut self, kind: &str) -> Self {
-        self.refusal.get_or_insert_default().set_kind(kind);
-        self.begin();
+    pub fn status(self, status: u16) -> Self {
+        if status < 400 { self } else { self.refused(|refusal| refusal.status = Some(status)) }
+    }
+
+    /// Sets the kind of error that the head of the answer names, as AWS has it in `x-amzn-errortype`. It is the type of
+    /// a failure that has neither type nor code of its own.
+    #[must_use = "the setter consumes the decoder and returns it"]
+    pub fn error_kind(self, kind: &str) -> Self {
+        self.refused(|refusal| refusal.set_kind(kind))
+    }
+
+    fn refused(mut self, set: impl FnOnce(&mut Refusal)) -> Self {
+        let dialect = self.dialect;
+        let plan = dialect.map_or(Plan::Whole(None), Plan::Stream);
+        let answer = self.answer.get_or_insert_with(|| {
+            Box::new(Answer { plan, limit: None, refusal: None, form: Some(Form::Stream), open: Open::Nothing })
+        });
+        set(answer.refusal.get_or_insert_default());
+        if let Reading::Whole(reader) = &mut self.reading {
+            reader.refuse();
+        }
         self
     }
 
@@ -176,16 +196,17 @@ impl Decoder {
     pub fn form(&self) -> Option<Form> {
         match &self.reading {
             Reading::Whole(reader) if reader.is_stream() => Some(Form::Stream),
-            _ => self.form,
+            _ => self.answer.as_ref().map_or(Some(Form::Stream), |answer| answer.form),
         }
     }
 
     /// The clearest sign of a good end that is sure to come: that of the dialect which is known or expected.
     pub fn sees(&self) -> Sees {
-        match self.plan {
-            Plan::Stream(dialect) | Plan::Sniff { hint: Some(dialect), .. } => dialect.sees(),
-            Plan::Whole(_) => Sees::Marker,
-            Plan::Sniff { hint: None, .. } => Sees::Finish,
+        match self.answer.as_ref().map(|answer| answer.plan) {
+            None => self.dialect.map_or(Sees::Finish, Dialect::sees),
+            Some(Plan::Stream(dialect) | Plan::Sniff { hint: Some(dialect), .. }) => dialect.sees(),
+            Some(Plan::Whole(_)) => Sees::Marker,
+            Some(Plan::Sniff { hint: None, .. }) => Sees::Finish,
         }
     }
 
@@ -197,7 +218,7 @@ impl Decoder {
     /// Bytes that are held at present because their event is not whole; never more than the limit (or the few that have
     /// not shown yet what they begin).
     pub fn held(&self) -> usize {
-        match self.open.as_deref() {
+        match self.answer.as_ref().map(|answer| &answer.open) {
             Some(Open::Form(opening)) => opening.held(),
             _ => self.framing.held(),
         }
@@ -205,70 +226,67 @@ impl Decoder {
 
     /// Takes the next bytes of the answer and gives every event that they complete to `sink`, in order.
     pub fn push(&mut self, read: &[u8], mut sink: impl FnMut(Event<'_>)) {
-        if self.open.is_some() {
-            return self.push_open(read, &mut sink);
+        if self.answer.is_some() {
+            return self.push_answer(read, &mut sink);
         }
-        let Self { framing, reading, refusal, counts, .. } = self;
-        let refusal = refusal.as_deref();
-        framing.push(read, |frame| interpret(frame, reading, refusal, counts, &mut sink));
+        let Self { framing, reading, counts, .. } = self;
+        framing.push(read, |frame| interpret(frame, reading, None, counts, &mut sink));
     }
 
     /// Says that the answer has ended: gives the event that it left unfinished, if there is one, to `sink`, and makes
     /// the decoder ready for another answer. The counts go on.
     pub fn finish(&mut self, mut sink: impl FnMut(Event<'_>)) {
-        if let Some(Open::Form(opening)) = self.open.as_deref_mut()
+        if let Some(Open::Form(opening)) = self.answer.as_mut().map(|answer| &mut answer.open)
             && let Some((form, held)) = opening.finish()
         {
             self.settle(form);
             self.push_framed(&held, &mut sink);
         }
-        let Self { framing, reading, refusal, counts, .. } = self;
-        let refusal = refusal.as_deref();
+        let Self { framing, reading, answer, counts, .. } = self;
+        let refusal = answer.as_ref().and_then(|answer| answer.refusal.as_ref());
         framing.finish(|frame| interpret(frame, reading, refusal, counts, &mut sink));
-        match self.plan {
-            // The buffers of its framing are used again.
-            Plan::Stream(dialect) => self.reading = dialect.reading(),
-            Plan::Whole(_) | Plan::Sniff { .. } => self.begin(),
-        }
+        self.begin();
     }
 
-    /// Makes it ready for an answer.
+    /// Makes it ready for an answer; the buffers of a known framing are used again.
     fn begin(&mut self) {
-        match self.plan {
-            Plan::Stream(dialect) => {
-                self.frame(dialect.framing(), Form::Stream);
-                self.reading = dialect.reading();
-                self.dialect = Some(dialect);
-            }
-            Plan::Whole(hint) => self.expect_whole(hint),
-            Plan::Sniff { declared, array_streams, .. } => {
+        match self.answer.as_ref().map(|answer| answer.plan) {
+            None | Some(Plan::Stream(_)) => self.reading = self.dialect.map_or(Reading::Unknown, Dialect::reading),
+            Some(Plan::Whole(hint)) => self.expect_whole(hint),
+            Some(Plan::Sniff { declared, array_streams, .. }) => {
                 self.framing = Framing::Blind;
                 self.reading = Reading::Unknown;
                 self.dialect = None;
-                self.form = None;
-                self.open = Some(Box::new(Open::Form(Opening::new(declared, array_streams))));
+                if let Some(answer) = &mut self.answer {
+                    answer.form = None;
+                    answer.open = Open::Form(Opening::new(declared, array_streams));
+                }
             }
         }
     }
 
     fn frame(&mut self, framing: Framing, form: Form) {
-        self.framing = match self.limit {
+        let limit = self.answer.as_mut().and_then(|answer| {
+            answer.form = Some(form);
+            answer.limit
+        });
+        self.framing = match limit {
             Some(bytes) => framing.limit(bytes),
             None => framing,
         };
-        self.form = Some(form);
     }
 
     fn expect_whole(&mut self, hint: Option<Dialect>) {
-        self.frame(Framing::Whole(Whole::new()), Form::Whole);
-        self.reading = Reading::Whole(whole::Reader::new(hint, self.refusal.is_some()));
+        let refused = self.answer.as_ref().is_some_and(|answer| answer.refusal.is_some());
+        self.frame(Framing::Whole(Box::new(Whole::new())), Form::Whole);
+        self.reading = Reading::Whole(Box::new(whole::Reader::new(hint, refused)));
     }
 
-    /// The same as `push` while form or dialect are not known.
-    #[cold]
-    fn push_open(&mut self, read: &[u8], sink: &mut impl FnMut(Event<'_>)) {
+    /// The same as `push` where an answer has still to show something, or comes with a status.
+    #[inline(never)]
+    fn push_answer(&mut self, read: &[u8], sink: &mut impl FnMut(Event<'_>)) {
         let mut rest = read;
-        if let Some(Open::Form(opening)) = self.open.as_deref_mut() {
+        if let Some(Open::Form(opening)) = self.answer.as_mut().map(|answer| &mut answer.open) {
             let Some((form, held, behind)) = opening.push(read) else {
                 return;
             };
@@ -281,40 +299,49 @@ impl Decoder {
 
     /// The form has become clear.
     fn settle(&mut self, form: sniff::Form) {
-        let hint = match self.plan {
-            Plan::Sniff { hint, .. } => hint,
-            Plan::Stream(_) | Plan::Whole(_) => None,
+        let Some(answer) = &mut self.answer else {
+            return;
         };
-        self.open = None;
-        let framing = match form {
+        let Plan::Sniff { hint, .. } = answer.plan else {
+            return;
+        };
+        answer.open = Open::Nothing;
+        let (framing, dialect) = match form {
             sniff::Form::Whole => return self.expect_whole(hint),
-            sniff::Form::Blind => {
-                self.form = Some(Form::Blind);
-                return;
+            sniff::Form::Blind => return self.frame(Framing::Blind, Form::Blind),
+            sniff::Form::ServerSentEvents => {
+                answer.open = Open::Dialect(Signs::default());
+                let hint = if hint == Some(Dialect::GeminiArray) { Some(Dialect::Gemini) } else { hint };
+                (Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)), hint)
             }
-            sniff::Form::ServerSentEvents => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
-            sniff::Form::Lines => Framing::Lines(Lines::new()),
-            sniff::Form::Array | sniff::Form::Binary => Framing::Blind,
+            sniff::Form::Lines => {
+                answer.open = Open::Dialect(Signs::default());
+                (Framing::Lines(Lines::new()), hint)
+            }
+            sniff::Form::Array => (Framing::JsonArray(JsonArray::new()), Some(Dialect::GeminiArray)),
+            sniff::Form::Binary => (Framing::EventStream(EventStream::new()), Some(Dialect::BedrockConverse)),
         };
         self.frame(framing, Form::Stream);
-        self.dialect = hint;
-        self.reading = hint.map_or(Reading::Unknown, Dialect::reading);
-        self.open = Some(Box::new(Open::Dialect(Signs::default())));
+        self.dialect = dialect;
+        self.reading = dialect.map_or(Reading::Unknown, Dialect::reading);
     }
 
     /// Takes bytes whose form is known, and looks out for their dialect.
     fn push_framed(&mut self, read: &[u8], sink: &mut impl FnMut(Event<'_>)) {
-        let Self { framing, reading, dialect, refusal, counts, open, .. } = self;
-        let refusal = refusal.as_deref();
+        let Self { framing, reading, dialect, answer, counts, .. } = self;
+        let Some(Answer { refusal, open, .. }) = answer.as_deref_mut() else {
+            return;
+        };
+        let refusal = refusal.as_ref();
         framing.push(read, |frame| {
-            if let (Frame::Event { name, data, .. }, Some(Open::Dialect(signs))) = (frame, open.as_deref_mut()) {
+            if let (Frame::Event { name, data, .. }, Open::Dialect(signs)) = (frame, &mut *open) {
                 let shown = signs.look(name, data);
                 if let Some(shown) = shown.filter(|shown| dialect.is_none_or(|expected| !expected.reads_like(*shown))) {
                     *dialect = Some(shown);
                     *reading = shown.reading();
                 }
                 if shown.is_some() || signs.is_over() {
-                    *open = None;
+                    *open = Open::Nothing;
                 }
             }
             interpret(frame, reading, refusal, counts, sink);

@@ -1,10 +1,15 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
+pub(crate) mod anthropic;
 pub(crate) mod bedrock;
+pub(crate) mod cohere;
+pub(crate) mod failure;
+mod finish;
 pub(crate) mod gemini;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 
 use crate::event::{Chunk, FinishKind};
 use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
@@ -29,17 +34,26 @@ pub enum Dialect {
     Ollama,
     /// Amazon Bedrock's `ConverseStream`.
     BedrockConverse,
+    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
+    OpenAiResponses,
+    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
+    Anthropic,
+    /// Cohere v2 chat.
+    Cohere,
 }
 
 impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::OpenAiChat => Sees::Marker,
             Self::Gemini => Sees::Finish,
-            Self::GeminiArray => Sees::Marker,
-            Self::Ollama => Sees::Marker,
-            Self::BedrockConverse => Sees::Marker,
+            Self::OpenAiChat
+            | Self::OpenAiResponses
+            | Self::Anthropic
+            | Self::Cohere
+            | Self::GeminiArray
+            | Self::Ollama
+            | Self::BedrockConverse => Sees::Marker,
         }
     }
 
@@ -56,11 +70,13 @@ impl Dialect {
 
     pub(crate) fn framing(self) -> Framing {
         match self {
-            Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
             Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
             Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
             Self::Ollama => Framing::Lines(Lines::new()),
             Self::BedrockConverse => Framing::EventStream(EventStream::new()),
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
+                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
+            }
         }
     }
 
@@ -70,6 +86,9 @@ impl Dialect {
             Self::Gemini | Self::GeminiArray => Reading::Gemini,
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
+            Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
+            Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
+            Self::Cohere => Reading::Cohere,
         }
     }
 }
@@ -108,10 +127,13 @@ pub(crate) enum Reading {
     Gemini,
     Ollama,
     /// Answers that are not streamed.
-    Whole(whole::Reader),
+    Whole(Box<whole::Reader>),
     /// A dialect that has not shown itself.
     Unknown,
     BedrockConverse,
+    OpenAiResponses(openai_responses::Reader),
+    Anthropic(anthropic::Reader),
+    Cohere,
 }
 
 impl Reading {
@@ -125,6 +147,9 @@ impl Reading {
             Self::Whole(reader) => reader.read(payload.data, chunk),
             Self::Unknown => whole::read_unknown(payload, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::OpenAiResponses(reader) => reader.read(payload, chunk),
+            Self::Anthropic(reader) => reader.read(payload, chunk),
+            Self::Cohere => cohere::read(payload, chunk),
         }
     }
 }

@@ -72,7 +72,7 @@ pub enum Frame<'a> {
 pub(crate) enum Framing {
     Sse(Sse),
     Lines(Lines),
-    Whole(Whole),
+    Whole(Box<Whole>),
     /// Takes all and gives nothing.
     Blind,
     JsonArray(JsonArray),
@@ -84,7 +84,7 @@ impl Framing {
         match self {
             Self::Sse(sse) => Self::Sse(sse.limit(bytes)),
             Self::Lines(lines) => Self::Lines(lines.limit(bytes)),
-            Self::Whole(whole) => Self::Whole(whole.limit(bytes)),
+            Self::Whole(whole) => Self::Whole(Box::new(whole.limit(bytes))),
             Self::Blind => Self::Blind,
             Self::JsonArray(array) => Self::JsonArray(array.limit(bytes)),
             Self::EventStream(messages) => Self::EventStream(messages.limit(bytes)),

@@ -38,6 +38,11 @@ impl Reader {
         Self { hint, refused, shown: None, streams: false }
     }
 
+    /// The answer's head says that it is an error.
+    pub(crate) fn refuse(&mut self) {
+        self.refused = true;
+    }
+
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         self.shown.or(self.hint)
     }
@@ -52,7 +57,7 @@ impl Reader {
         let shape = if self.refused { Shape::Error } else { shape };
         let mut known = Known::Yes;
         match shape {
-            Shape::Chat => openai_chat::whole::read(data, chunk)?,
+            Shape::Chat => openai_chat::read_whole(data, chunk)?,
             Shape::Ollama => {
                 known = ollama::read(data, chunk)?;
                 self.streams |= !chunk.terminal;

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `choices[].delta.content`, a string or a list of typed parts (Mistral) | text; a part of type `thinking` is reasoning |
 //! | `delta.reasoning_content`, else `delta.reasoning` | reasoning; servers that write both write the same text twice |
+//! | `choices[].text` without a `delta` (legacy completions) | text; beside a `delta` it is the same text again (Together) |
 //! | `delta.refusal` | a refusal |
 //! | `delta.tool_calls[].function.{name,arguments}`, `delta.function_call` | tool output |
 //! | `delta.audio.{transcript,data}` | text, media |
 //! | `delta.role`, empty strings, a choice without `delta` (Azure's annotations), `choices: []` | a chunk, no output |
-//! | `choices[].message` beside `delta` (Writer, Perplexity) | the same output again, or all of it so far: skipped |
+//! | `choices[].message` beside `delta` (Writer, Perplexity) | the same output again, or all of it so far: skipped; in an answer that is not streamed, the fields of a delta |
 //! | `choices[].finish_reason` | the choice ends; an empty one says nothing; a repeated one is reported again |
 //! | `choices[].token_ids` (vLLM) | how many tokens the chunk carries |
 //! | `usage`, `x_groq.usage` | what has been used so far; see the table in the module below |
@@ -22,13 +23,11 @@
 //! | `obfuscation`, `logprobs` and all else | skipped |
 
 mod delta;
-mod failure;
 mod usage;
-pub(crate) mod whole;
 
-use super::{Known, Payload};
-use crate::event::{Chunk, Finish, FinishKind};
-use crate::json::{Json, Malformed, Parsed};
+use super::{Known, Payload, failure, finish};
+use crate::event::{Chunk, Finish, PieceKind};
+use crate::json::{Json, Parsed};
 use crate::text::Text;
 use usage::Report;
 
@@ -59,6 +58,23 @@ struct Parse<'c, 'a> {
     is_error: bool,
     /// What lay ahead at the first delta, and its choice's index.
     first_delta: Option<(usize, u32)>,
+    /// The answer is not streamed.
+    is_whole: bool,
+}
+
+/// Says what an answer means that is not streamed: a choice has a `message` in place of a `delta`.
+pub(crate) fn read_whole<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut payload = Parse { chunk, report: Report::default(), is_error: false, first_delta: None, is_whole: true };
+    payload.read(data)?;
+    payload.finish(data)
+}
+
+/// Reads the usage of an answer of the family that holds no words.
+pub(crate) fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
+    let mut report = Report::default();
+    report.read_usage(json)?;
+    report.tell(chunk);
+    Ok(())
 }
 
 impl Reader {
@@ -75,7 +91,7 @@ impl Reader {
 
     /// `is_error` says that the event or the field is called `error`.
     fn read_json<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
-        let mut payload = Parse { chunk, report: Report::default(), is_error, first_delta: None };
+        let mut payload = Parse { chunk, report: Report::default(), is_error, first_delta: None, is_whole: false };
         match data.strip_prefix(self.head.as_slice()) {
             Some(rest) if !self.head.is_empty() => payload.read_behind_head(rest, self.index)?,
             _ => {
@@ -100,19 +116,14 @@ impl Reader {
 
 impl<'a> Parse<'_, 'a> {
     fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
-        if !data.starts_with(b"{") {
-            return Err(Malformed);
-        }
-        let mut json = Json::new(data);
-        json.object(|json, name| self.read_field(json, name))?;
-        json.end()
+        Json::only_object(data, |json, name| self.read_field(json, name))
     }
 
     /// Reads a payload from the value of its first delta on.
     fn read_behind_head(&mut self, rest: &'a [u8], index: u32) -> Parsed<()> {
         let mut json = Json::inside(DELTA_DEPTH, rest);
         let before = self.chunk.pieces.len();
-        let mut choice = Choice { index, reason: None };
+        let mut choice = Choice { index, has_delta: true, ..Choice::default() };
         delta::read(&mut json, self.chunk)?;
         json.rest_of_object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
@@ -145,7 +156,7 @@ impl<'a> Parse<'_, 'a> {
 
     fn read_choice(&mut self, json: &mut Json<'a>) -> Parsed<()> {
         let before = self.chunk.pieces.len();
-        let mut choice = Choice { index: 0, reason: None };
+        let mut choice = Choice::default();
         json.object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
         Ok(())
@@ -160,8 +171,14 @@ impl<'a> Parse<'_, 'a> {
                 if choice.reason.is_none() && self.is_plain() {
                     self.first_delta.get_or_insert((json.remaining(), choice.index));
                 }
+                choice.has_delta |= json.peek() == Some(b'{');
                 delta::read(json, self.chunk)?;
             }
+            b"message" if self.is_whole => {
+                choice.has_delta |= json.peek() == Some(b'{');
+                delta::read(json, self.chunk)?;
+            }
+            b"text" => choice.text = json.text()?,
             b"finish_reason" => choice.reason = json.text()?,
             b"token_ids" => self.read_token_ids(json)?,
             b"error" => failure::read(json, self.chunk)?,
@@ -172,14 +189,17 @@ impl<'a> Parse<'_, 'a> {
 
     /// Takes the choice's end, and tells its output whose it is: the index may come last.
     fn close_choice(&mut self, choice: &Choice<'a>, before: usize) {
-        let Choice { index, reason } = *choice;
+        let Choice { index, text, has_delta, reason } = *choice;
+        if !has_delta {
+            self.chunk.output(PieceKind::Text, text);
+        }
         if index != 0 {
             for piece in self.chunk.pieces.iter_mut().skip(before) {
                 piece.choice = index;
             }
         }
         if let Some(reason) = reason {
-            let kind = finish_kind(reason);
+            let kind = finish::kind(reason);
             self.chunk.finishes.push(Finish { choice: index, reason, kind });
         }
     }
@@ -215,26 +235,10 @@ impl<'a> Parse<'_, 'a> {
 }
 
 /// What is known of a choice.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Choice<'a> {
     index: u32,
+    text: Option<Text<'a>>,
+    has_delta: bool,
     reason: Option<Text<'a>>,
-}
-
-fn finish_kind(reason: Text<'_>) -> FinishKind {
-    const KINDS: &[(&str, FinishKind)] = &[
-        ("stop", FinishKind::Stop),
-        ("eos", FinishKind::Stop),
-        ("eos_token", FinishKind::Stop),
-        ("stop_sequence", FinishKind::Stop),
-        ("end_turn", FinishKind::Stop),
-        ("length", FinishKind::Length),
-        ("max_tokens", FinishKind::Length),
-        ("model_length", FinishKind::Length),
-        ("tool_calls", FinishKind::ToolCall),
-        ("function_call", FinishKind::ToolCall),
-        ("content_filter", FinishKind::ContentFilter),
-        ("refusal", FinishKind::Refusal),
-    ];
-    KINDS.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

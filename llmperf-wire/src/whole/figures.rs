@@ -24,7 +24,7 @@ pub(super) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
             b"model" => chunk.model = json.text()?,
             b"usage" => {
                 found.input = total(&mut json.clone())?.or(found.input);
-                openai_chat::whole::read_usage(json, chunk)?;
+                openai_chat::read_usage(json, chunk)?;
             }
             b"meta" => json.object(|json, name| match name {
                 b"tokens" => tokens(json, &mut found.input, &mut found.output),

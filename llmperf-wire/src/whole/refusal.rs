@@ -8,7 +8,7 @@
 //! | `__type` (AWS) | the type, what stands before `#` left out |
 //! | the first object of an array (Gemini) | the same |
 
-use crate::dialect::openai_chat;
+use crate::dialect::failure;
 use crate::event::{Chunk, Failure};
 use crate::json::{Json, Parsed};
 use crate::text::Text;
@@ -62,7 +62,7 @@ fn read_object<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     let mut flat = Failure::default();
     json.object(|json, name| {
         match name {
-            b"error" => openai_chat::whole::read_error(json, chunk)?,
+            b"error" => failure::read(json, chunk)?,
             b"code" if json.peek() == Some(b'"') => flat.code = json.text()?,
             b"code" => flat.number = json.count()?,
             b"type" | b"error_type" => flat.kind = json.text()?.filter(|kind| !kind.is("error")),
