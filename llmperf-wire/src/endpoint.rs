@@ -28,7 +28,7 @@ use provider::Host;
 /// | `/api/chat` | `chat` | `Ollama` |
 /// | `/api/generate` | `text_completion` | `Ollama` |
 /// | `/model/{model}/converse`, `/converse-stream` | `chat` | `BedrockConverse` |
-/// | `/model/{model}/invoke` of an Anthropic model | `chat` | `Anthropic` |
+/// | `/model/{model}/invoke`, `/invoke-with-response-stream` | `chat` | none: each model has its own |
 /// | `/embeddings`, `/embed`, `/api/embed`, `/{model}:embedContent`, `:batchEmbedContents` | `embeddings` | none |
 /// | `/rerank`, `/reranking` | `rerank` | none |
 ///
@@ -168,7 +168,7 @@ impl Endpoint {
     /// not to, all others stream only when they are asked.
     pub fn answer_streams(&self, request: Option<&Request>) -> bool {
         let asked = || request.and_then(|request| request.stream);
-        let by_protocol = self.dialect.is_some_and(streams_unasked);
+        let by_protocol = self.dialect == Some(Dialect::Ollama);
         self.streams.or_else(asked).unwrap_or(by_protocol)
     }
 
@@ -180,10 +180,6 @@ impl Endpoint {
         let named = self.model.is_some() || request.model.is_some() || !self.dialect.is_some_and(requires_model);
         self.known_host || request.has_prompt && named
     }
-}
-
-fn streams_unasked(dialect: Dialect) -> bool {
-    routes::is_ollama(dialect)
 }
 
 /// OpenAI's chat is also spoken by servers of one model, which ask for no name.

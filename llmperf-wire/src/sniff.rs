@@ -159,24 +159,30 @@ impl Signs {
     }
 }
 
+/// The dialect that has events of this name or type.
 fn by_word(word: &[u8]) -> Option<Dialect> {
-    let _ = word;
-    None
+    match word {
+        b"message_start" | b"message_delta" | b"message_stop" => Some(Dialect::Anthropic),
+        b"message-start" | b"message-end" | b"content-start" | b"content-delta" | b"tool-plan-delta"
+        | b"tool-call-start" | b"tool-call-delta" => Some(Dialect::Cohere),
+        _ if word.starts_with(b"content_block_") => Some(Dialect::Anthropic),
+        _ if word.starts_with(b"response.") => Some(Dialect::OpenAiResponses),
+        _ => None,
+    }
 }
 
+/// The dialect whose events have these fields.
 fn by_fields(data: &[u8]) -> Option<Dialect> {
     let mut found = None;
-    let mut done = false;
-    let mut message = false;
-    let read: Parsed<()> = Json::new(data).object(|json, name| {
+    let (mut done, mut words) = (false, false);
+    let read: Parsed<()> = Json::only_object(data, |json, name| {
         match name {
             b"choices" => found = Some(Dialect::OpenAiChat),
+            b"candidates" | b"usageMetadata" | b"promptFeedback" => found = Some(Dialect::Gemini),
             b"done" => done = true,
-            b"message" | b"response" => message = true,
+            b"message" | b"response" => words = true,
             b"type" => {
-                if let Some(kind) = json.text()? {
-                    found = found.or_else(|| by_word(kind.decode().as_bytes()));
-                }
+                found = found.or(json.name()?.and_then(by_word));
                 return Ok(());
             }
             _ => {}
@@ -184,7 +190,7 @@ fn by_fields(data: &[u8]) -> Option<Dialect> {
         json.skip()
     });
     match read {
-        Ok(()) => found.or((done && message).then_some(Dialect::Ollama)),
+        Ok(()) => found.or((done && words).then_some(Dialect::Ollama)),
         Err(Malformed) => None,
     }
 }

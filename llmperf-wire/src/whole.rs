@@ -4,10 +4,15 @@
 //!
 //! | fields | read as |
 //! |---|---|
-//! | an `error` that is none of null, false and empty, but for the answers that have one beside their output | an error |
+//! | an `error` that is none of null, false and empty; `object: "error"` | an error, but for answers that have one beside their output |
 //! | `choices` | chat or completion of OpenAI's family |
+//! | `object: "response"`, an array `output` | OpenAI Responses |
+//! | an object `output` | Bedrock Converse |
+//! | `type: "message"`, `stop_reason` | Anthropic |
+//! | `candidates`, `promptFeedback` | Gemini |
 //! | `done` | Ollama; a value that is not done is one of a stream |
-//! | `data`, `results`, `embedding`, `embeddings` | figures of vectors or an order |
+//! | an object `message` with `finish_reason` | Cohere |
+//! | `data`, `results`, `embedding`, `embeddings`, an array | figures of vectors or an order |
 //! | anything, with a status that refuses | an error |
 //!
 //! Each is read by a module of its dialect. Whatever parses and is no failure is a whole answer: it ends the call.
@@ -15,9 +20,11 @@
 mod figures;
 mod refusal;
 
-use crate::dialect::{Dialect, Known, Payload, ollama, openai_chat};
+use crate::dialect::{
+    Dialect, Known, Payload, anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses,
+};
 use crate::event::Chunk;
-use crate::json::{Json, Malformed, Parsed};
+use crate::json::{Json, Parsed};
 
 pub(crate) use refusal::Refusal;
 
@@ -54,24 +61,52 @@ impl Reader {
     /// Says what a value means.
     pub(crate) fn read<'a>(&mut self, data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
         let shape = Shape::of(data)?;
-        let shape = if self.refused { Shape::Error } else { shape };
-        let mut known = Known::Yes;
-        match shape {
-            Shape::Chat => openai_chat::read_whole(data, chunk)?,
-            Shape::Ollama => {
-                known = ollama::read(data, chunk)?;
-                self.streams |= !chunk.terminal;
-                self.shown = Some(Dialect::Ollama);
-                return Ok(known);
+        let shape = match shape {
+            _ if self.refused => Shape::Error,
+            Shape::Unknown => self.hint.map_or(Shape::Unknown, Shape::OfDialect),
+            known => known,
+        };
+        let known = match shape {
+            Shape::OfDialect(dialect) => {
+                let known = read_dialect(dialect, data, chunk)?;
+                self.shown = self.shown.or(Some(dialect).filter(|_| known == Known::Yes));
+                if dialect == Dialect::Ollama && known == Known::Yes {
+                    self.streams |= !chunk.terminal && chunk.failure.is_none();
+                    return Ok(known);
+                }
+                known
             }
-            Shape::Figures => figures::read(data, chunk)?,
-            Shape::Error => refusal::read(data, chunk)?,
-            Shape::Unknown => known = Known::No,
-        }
-        self.shown = shape.dialect().or(self.shown);
+            Shape::Figures => {
+                figures::read(data, chunk)?;
+                Known::Yes
+            }
+            Shape::Error => {
+                refusal::read(data, chunk)?;
+                Known::Yes
+            }
+            Shape::Unknown => Known::No,
+        };
         chunk.terminal = chunk.failure.is_none();
         Ok(known)
     }
+}
+
+fn read_dialect<'a>(dialect: Dialect, data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
+    match dialect {
+        Dialect::OpenAiChat => openai_chat::read_whole(data, chunk)?,
+        Dialect::OpenAiResponses => openai_responses::whole::read(data, chunk)?,
+        Dialect::Anthropic => anthropic::whole::read(data, chunk)?,
+        Dialect::Cohere => cohere::whole::read(data, chunk)?,
+        Dialect::BedrockConverse => bedrock::whole::read(data, chunk)?,
+        Dialect::Gemini | Dialect::GeminiArray => return gemini::read(Payload { name: &[], data }, chunk),
+        Dialect::Ollama => return ollama::read(data, chunk),
+    }
+    let says_nothing = chunk.usage.is_none()
+        && chunk.failure.is_none()
+        && chunk.model.is_none()
+        && chunk.pieces.len() == 0
+        && chunk.finishes.len() == 0;
+    Ok(if says_nothing { Known::No } else { Known::Yes })
 }
 
 /// Reads an event of a stream whose dialect has not shown itself: failures look alike everywhere.
@@ -91,8 +126,7 @@ pub(crate) fn read_unknown<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> P
 /// What a value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    Chat,
-    Ollama,
+    OfDialect(Dialect),
     Figures,
     Error,
     Unknown,
@@ -101,36 +135,77 @@ enum Shape {
 impl Shape {
     fn of(data: &[u8]) -> Parsed<Self> {
         if data.starts_with(b"[") {
-            return Ok(Self::Figures);
+            return Self::of_array(data);
         }
-        if !data.starts_with(b"{") {
-            return Err(Malformed);
-        }
-        let mut error = false;
-        let mut shape = Self::Unknown;
-        let mut json = Json::new(data);
-        json.object(|json, name| {
-            match name {
-                b"error" => error = is_something(json),
-                b"choices" => shape = Self::Chat,
-                b"done" => shape = Self::Ollama,
-                b"data" | b"results" | b"embedding" | b"embeddings" if shape == Self::Unknown => {
-                    shape = Self::Figures;
-                }
-                b"object" => error |= json.clone().text()?.is_some_and(|object| object.is("error")),
-                _ => {}
-            }
+        let mut signs = Signs::default();
+        Json::only_object(data, |json, name| {
+            signs.take(json, name);
             json.skip()
         })?;
-        json.end()?;
-        Ok(if error && shape != Self::Chat { Self::Error } else { shape })
+        Ok(signs.shape())
     }
 
-    fn dialect(self) -> Option<Dialect> {
-        match self {
-            Self::Chat => Some(Dialect::OpenAiChat),
-            Self::Ollama => Some(Dialect::Ollama),
-            Self::Figures | Self::Error | Self::Unknown => None,
+    /// An array holds an order of documents, or an error as its first element.
+    fn of_array(data: &[u8]) -> Parsed<Self> {
+        let mut signs = Signs::default();
+        let mut json = Json::new(data);
+        json.array(|json| {
+            if json.peek() != Some(b'{') {
+                return json.skip();
+            }
+            json.object(|json, name| {
+                signs.take(json, name);
+                json.skip()
+            })
+        })?;
+        json.end()?;
+        Ok(if signs.error { Self::Error } else { Self::Figures })
+    }
+}
+
+/// The fields by which values are told apart.
+#[derive(Debug, Default)]
+struct Signs {
+    dialect: Option<Dialect>,
+    error: bool,
+    figures: bool,
+    message: bool,
+    finish_reason: bool,
+}
+
+impl Signs {
+    /// Looks at the field ahead.
+    fn take(&mut self, json: &mut Json<'_>, name: &[u8]) {
+        let first = json.peek();
+        let is = |word: &str| matches!(json.clone().text(), Ok(Some(text)) if text.is(word));
+        let dialect = match name {
+            b"choices" => Dialect::OpenAiChat,
+            b"object" if is("response") => Dialect::OpenAiResponses,
+            b"output" if first == Some(b'[') => Dialect::OpenAiResponses,
+            b"output" if first == Some(b'{') => Dialect::BedrockConverse,
+            b"type" if is("message") => Dialect::Anthropic,
+            b"stop_reason" => Dialect::Anthropic,
+            b"candidates" | b"promptFeedback" => Dialect::Gemini,
+            b"done" => Dialect::Ollama,
+            b"error" => return self.error |= is_something(json),
+            b"object" if is("error") => return self.error = true,
+            b"message" => return self.message |= first == Some(b'{'),
+            b"finish_reason" => return self.finish_reason = true,
+            b"data" | b"results" | b"embedding" | b"embeddings" => return self.figures = true,
+            _ => return,
+        };
+        self.dialect.get_or_insert(dialect);
+    }
+
+    fn shape(&self) -> Shape {
+        // Those that say what failed beside what they have said so far.
+        let has_own_error = matches!(self.dialect, Some(Dialect::OpenAiChat | Dialect::OpenAiResponses));
+        match self.dialect {
+            _ if self.error && !has_own_error => Shape::Error,
+            Some(dialect) => Shape::OfDialect(dialect),
+            None if self.message && self.finish_reason => Shape::OfDialect(Dialect::Cohere),
+            None if self.figures => Shape::Figures,
+            None => Shape::Unknown,
         }
     }
 }

@@ -20,6 +20,8 @@
 //!
 //! Neither the model nor an id is in the stream, and there is one choice.
 
+pub(crate) mod whole;
+
 use super::{Known, Payload, kind_of};
 use crate::event::{Chunk, Failure, Finish, FinishKind, Piece, PieceKind, ServerTimings, Usage};
 use crate::json::{Json, Malformed, Parsed};

@@ -21,6 +21,8 @@
 //!
 //! The stream does not name the model.
 
+pub(crate) mod whole;
+
 use super::{Known, Payload, failure, finish};
 use crate::event::{Chunk, Failure, Finish, FinishKind, PieceKind, Usage};
 use crate::json::{Json, Parsed};

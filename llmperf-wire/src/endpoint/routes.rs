@@ -13,6 +13,8 @@ pub(super) struct Route {
     /// The provider at a host that nobody knows.
     pub(super) provider: &'static str,
     pub(super) streams: Option<bool>,
+    /// The end is all of the path.
+    alone: bool,
 }
 
 /// How the answer is written.
@@ -26,6 +28,12 @@ enum Speech {
 }
 
 const OPENAI_CHAT: Speech = Speech::Known(Dialect::OpenAiChat);
+const RESPONSES: Speech = Speech::Known(Dialect::OpenAiResponses);
+const ANTHROPIC: Speech = Speech::Known(Dialect::Anthropic);
+const COHERE: Speech = Speech::Known(Dialect::Cohere);
+const GEMINI: Speech = Speech::Known(Dialect::Gemini);
+const OLLAMA: Speech = Speech::Known(Dialect::Ollama);
+const BEDROCK: Speech = Speech::Known(Dialect::BedrockConverse);
 
 /// The first that matches counts.
 const ROUTES: &[Route] = &[
@@ -34,6 +42,25 @@ const ROUTES: &[Route] = &[
     route("deployments/{model}/completions", TextCompletion, OPENAI_CHAT, "azure.ai.openai"),
     route("engines/{model}/completions", TextCompletion, OPENAI_CHAT, "openai"),
     route("completions", TextCompletion, OPENAI_CHAT, "openai"),
+    route("{version}/responses", Chat, RESPONSES, "openai"),
+    route("openai/responses", Chat, RESPONSES, "openai"),
+    route("codex/responses", Chat, RESPONSES, "openai"),
+    route("/responses", Chat, RESPONSES, "openai").alone(),
+    route("{version}/messages", Chat, ANTHROPIC, "anthropic"),
+    route("anthropic/messages", Chat, ANTHROPIC, "anthropic"),
+    route("anthropic/models/{model}:rawPredict", Chat, ANTHROPIC, "gcp.vertex_ai").streams(false),
+    route("anthropic/models/{model}:streamRawPredict", Chat, ANTHROPIC, "gcp.vertex_ai"),
+    route("mistralai/models/{model}:rawPredict", Chat, OPENAI_CHAT, "gcp.vertex_ai").streams(false),
+    route("mistralai/models/{model}:streamRawPredict", Chat, OPENAI_CHAT, "gcp.vertex_ai"),
+    route("v2/chat", Chat, COHERE, "cohere"),
+    route("{model}:generateContent", GenerateContent, GEMINI, "gcp.gemini").streams(false),
+    route("{model}:streamGenerateContent", GenerateContent, Speech::GeminiStream, "gcp.gemini").streams(true),
+    route("api/chat", Chat, OLLAMA, "ollama"),
+    route("api/generate", TextCompletion, OLLAMA, "ollama"),
+    route("model/{model}/converse", Chat, BEDROCK, "aws.bedrock").streams(false),
+    route("model/{model}/converse-stream", Chat, BEDROCK, "aws.bedrock").streams(true),
+    route("model/{model}/invoke", Chat, Speech::None, "aws.bedrock").streams(false),
+    route("model/{model}/invoke-with-response-stream", Chat, Speech::None, "aws.bedrock").streams(true),
     route("deployments/{model}/embeddings", Embeddings, Speech::None, "azure.ai.openai"),
     route("api/embeddings", Embeddings, Speech::None, "ollama"),
     route("api/embed", Embeddings, Speech::None, "ollama"),
@@ -50,14 +77,25 @@ const fn route(end: &'static str, operation: Operation, speech: Speech, provider
         Embeddings | Rerank => Some(false),
         _ => None,
     };
-    Route { end, operation, speech, provider, streams }
+    Route { end, operation, speech, provider, streams, alone: false }
 }
 
 impl Route {
+    const fn streams(mut self, streams: bool) -> Self {
+        self.streams = Some(streams);
+        self
+    }
+
+    const fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
     pub(super) fn dialect(&self, query: &str) -> Option<Dialect> {
         match self.speech {
             Speech::Known(dialect) => Some(dialect),
-            Speech::GeminiStream => None,
+            Speech::GeminiStream if query.split('&').any(|parameter| parameter == "alt=sse") => Some(Dialect::Gemini),
+            Speech::GeminiStream => Some(Dialect::GeminiArray),
             Speech::None => None,
         }
     }
@@ -65,7 +103,10 @@ impl Route {
 
 /// The route of a path, and the model that it names.
 pub(super) fn find(path: &str) -> Option<(&'static Route, Option<&str>)> {
-    ROUTES.iter().find_map(|route| Some((route, matches(route.end, path)?)))
+    ROUTES.iter().find_map(|route| {
+        let model = matches(route.end, path)?;
+        (!route.alone || path == route.end).then_some((route, model))
+    })
 }
 
 /// If the path ends like that: the model that it names, if any.
@@ -95,9 +136,4 @@ fn before_verb<'p>(segment: &'p str, colon_and_verb: &str) -> Option<&'p str> {
 
 fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
-}
-
-/// Ollama's protocol streams unless the request says otherwise.
-pub(super) fn is_ollama(_dialect: Dialect) -> bool {
-    false
 }
