@@ -1,15 +1,19 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
+mod anthropic;
 mod bedrock;
+mod cohere;
+mod failure;
+mod finish;
 mod gemini;
 mod ollama;
 mod openai_chat;
+mod openai_responses;
 
-use crate::event::{Chunk, FinishKind};
+use crate::event::Chunk;
 use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
 use crate::json::Parsed;
-use crate::text::Text;
 
 pub(crate) use bedrock::exception;
 
@@ -20,6 +24,12 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
+    OpenAiResponses,
+    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
+    Anthropic,
+    /// Cohere v2 chat.
+    Cohere,
     /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
     Gemini,
     /// The same as one JSON array that grows.
@@ -34,17 +44,22 @@ impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::OpenAiChat => Sees::Marker,
+            Self::OpenAiChat
+            | Self::OpenAiResponses
+            | Self::Anthropic
+            | Self::Cohere
+            | Self::GeminiArray
+            | Self::Ollama
+            | Self::BedrockConverse => Sees::Marker,
             Self::Gemini => Sees::Finish,
-            Self::GeminiArray => Sees::Marker,
-            Self::Ollama => Sees::Marker,
-            Self::BedrockConverse => Sees::Marker,
         }
     }
 
     pub(crate) fn framing(self) -> Framing {
         match self {
-            Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
+                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
+            }
             Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
             Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
             Self::Ollama => Framing::Lines(Lines::new()),
@@ -55,6 +70,9 @@ impl Dialect {
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
+            Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
+            Self::Cohere => Reading::Cohere,
             Self::Gemini | Self::GeminiArray => Reading::Gemini,
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
@@ -93,6 +111,9 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
+    OpenAiResponses(openai_responses::Reader),
+    Anthropic(anthropic::Reader),
+    Cohere,
     Gemini,
     Ollama,
     BedrockConverse,
@@ -104,14 +125,12 @@ impl Reading {
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::OpenAiResponses(reader) => reader.read(payload, chunk),
+            Self::Anthropic(reader) => reader.read(payload, chunk),
+            Self::Cohere => cohere::read(payload, chunk),
             Self::Gemini => gemini::read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),
         }
     }
-}
-
-/// What a finish reason means by a dialect's own words.
-pub(crate) fn kind_of(reason: Text<'_>, kinds: &[(&str, FinishKind)]) -> FinishKind {
-    kinds.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

@@ -78,6 +78,14 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// Adds a piece of output of the only choice, if there is one.
+    #[inline]
+    pub(crate) fn output(&mut self, kind: PieceKind, text: Option<Text<'a>>) {
+        if let Some(text) = text {
+            self.pieces.push(Piece { kind, choice: 0, text });
+        }
+    }
+
     /// The pieces of output, none of them empty, in the order of the wire; nothing for an event that is no output.
     pub fn outputs(&self) -> impl Iterator<Item = &Piece<'a>> {
         self.pieces.iter()

@@ -2,7 +2,7 @@
 //!
 //! It checks the structure, so that a payload that was cut is found out, and is lenient with the rest: a value of another
 //! type than asked for is skipped and absent, and bytes in strings are nobody's business until a text is decoded. That,
-//! and never copying, makes it several times faster than filling structs; the chat dialect lives on it.
+//! and never copying, makes it several times faster than filling structs; the dialects live on it.
 
 use std::time::Duration;
 
@@ -34,6 +34,17 @@ impl<'a> Json<'a> {
     /// A reader that goes on where another one stopped, inside `depth` objects and arrays.
     pub(crate) fn inside(depth: u32, rest: &'a [u8]) -> Self {
         Self { rest, depth }
+    }
+
+    /// Gives each field of a text that must be one object and nothing else to `field`.
+    #[inline]
+    pub(crate) fn only_object(text: &'a [u8], field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
+        let mut json = Self::new(text);
+        if json.peek() != Some(b'{') {
+            return Err(Malformed);
+        }
+        json.object(field)?;
+        json.end()
     }
 
     /// How many bytes are still ahead.
@@ -150,6 +161,12 @@ impl<'a> Json<'a> {
         self.advance();
         let (raw, escaped) = self.string()?;
         Ok((!raw.is_empty()).then(|| Text::quoted(raw, escaped)))
+    }
+
+    /// The string ahead as a name of the protocol, which is never written with escapes.
+    #[inline]
+    pub(crate) fn name(&mut self) -> Parsed<Option<&'a [u8]>> {
+        Ok(self.text()?.and_then(|text| text.word()))
     }
 
     /// The value ahead as it is written, if it is an object; else the string ahead, unless it is empty.

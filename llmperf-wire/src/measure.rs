@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use futures_core::Stream;
 use llmperf_core::{self as core, Call, Classify, Measured, Open, Output, Read, Reader, Recorder, semconv as name};
 
-use crate::event::{Chunk, Event, Finish, Origin, Piece, PieceKind, ServerTimings, Usage};
+use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};
 use crate::{Counts, Decoder, Dialect, Sees};
 
 /// Measures byte streams of a known dialect. Import it to have the method on every such stream.
@@ -224,8 +224,10 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
 
 /// Finish reasons, failure, marker: after output and usage of the same event.
 fn tell_ending(chunk: &Chunk<'_>, read: &mut Read<'_>) {
-    for Finish { choice, reason, .. } in chunk.finishes() {
-        read.also(Output::finish(&reason.decode()).choice(*choice));
+    for Finish { choice, reason, kind } in chunk.finishes() {
+        let reason = reason.decode();
+        let finish = Output::finish(&reason).choice(*choice);
+        read.also(finish_kind(*kind).map_or(finish, |kind| finish.finish_kind(kind)));
     }
     if let Some(failure) = &chunk.failure {
         let (error_type, message) = (failure.error_type(), failure.message.map(|message| message.decode()));
@@ -251,6 +253,19 @@ fn with_piece<'a>(output: Output<'a>, piece: &Piece<'_>, words: Option<&'a str>)
         None => output.and_sized(kind, piece.text.len()),
     }
     .choice(piece.choice)
+}
+
+/// A reason that the decoder does not know is left to the call.
+fn finish_kind(kind: FinishKind) -> Option<core::FinishKind> {
+    Some(match kind {
+        FinishKind::Stop => core::FinishKind::Stop,
+        FinishKind::Length => core::FinishKind::Length,
+        FinishKind::ToolCall => core::FinishKind::ToolCall,
+        FinishKind::ContentFilter => core::FinishKind::ContentFilter,
+        FinishKind::Refusal => core::FinishKind::Refusal,
+        FinishKind::Error => core::FinishKind::Error,
+        FinishKind::Other => return None,
+    })
 }
 
 fn usage(wire: Usage) -> core::Usage {

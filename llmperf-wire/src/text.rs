@@ -57,6 +57,16 @@ impl<'a> Text<'a> {
     pub(crate) fn is(&self, word: &str) -> bool {
         !self.escaped && self.raw == word.as_bytes()
     }
+
+    /// True if the text is `word`, upper or lower case.
+    pub(crate) fn is_in_any_case(&self, word: &str) -> bool {
+        !self.escaped && self.raw.eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// The text as it is written, if nothing in it is escaped: how the names of a protocol come.
+    pub(crate) fn word(&self) -> Option<&'a [u8]> {
+        (!self.escaped).then_some(self.raw)
+    }
 }
 
 impl PartialEq<str> for Text<'_> {

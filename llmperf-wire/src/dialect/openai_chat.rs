@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `choices[].delta.content`, a string or a list of typed parts (Mistral) | text; a part of type `thinking` is reasoning |
 //! | `delta.reasoning_content`, else `delta.reasoning` | reasoning; servers that write both write the same text twice |
+//! | `choices[].text` without a `delta` (legacy completions) | text; beside a `delta` it is the same text again (Together) |
 //! | `delta.refusal` | a refusal |
 //! | `delta.tool_calls[].function.{name,arguments}`, `delta.function_call` | tool output |
 //! | `delta.audio.{transcript,data}` | text, media |
@@ -22,12 +23,11 @@
 //! | `obfuscation`, `logprobs` and all else | skipped |
 
 mod delta;
-mod failure;
 mod usage;
 
-use super::{Known, Payload};
-use crate::event::{Chunk, Finish, FinishKind};
-use crate::json::{Json, Malformed, Parsed};
+use super::{Known, Payload, failure, finish};
+use crate::event::{Chunk, Finish, PieceKind};
+use crate::json::{Json, Parsed};
 use crate::text::Text;
 use usage::Report;
 
@@ -99,19 +99,14 @@ impl Reader {
 
 impl<'a> Parse<'_, 'a> {
     fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
-        if !data.starts_with(b"{") {
-            return Err(Malformed);
-        }
-        let mut json = Json::new(data);
-        json.object(|json, name| self.read_field(json, name))?;
-        json.end()
+        Json::only_object(data, |json, name| self.read_field(json, name))
     }
 
     /// Reads a payload from the value of its first delta on.
     fn read_behind_head(&mut self, rest: &'a [u8], index: u32) -> Parsed<()> {
         let mut json = Json::inside(DELTA_DEPTH, rest);
         let before = self.chunk.pieces.len();
-        let mut choice = Choice { index, reason: None };
+        let mut choice = Choice { index, has_delta: true, ..Choice::default() };
         delta::read(&mut json, self.chunk)?;
         json.rest_of_object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
@@ -144,7 +139,7 @@ impl<'a> Parse<'_, 'a> {
 
     fn read_choice(&mut self, json: &mut Json<'a>) -> Parsed<()> {
         let before = self.chunk.pieces.len();
-        let mut choice = Choice { index: 0, reason: None };
+        let mut choice = Choice::default();
         json.object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
         Ok(())
@@ -159,8 +154,10 @@ impl<'a> Parse<'_, 'a> {
                 if choice.reason.is_none() && self.is_plain() {
                     self.first_delta.get_or_insert((json.remaining(), choice.index));
                 }
+                choice.has_delta |= json.peek() == Some(b'{');
                 delta::read(json, self.chunk)?;
             }
+            b"text" => choice.text = json.text()?,
             b"finish_reason" => choice.reason = json.text()?,
             b"token_ids" => self.read_token_ids(json)?,
             b"error" => failure::read(json, self.chunk)?,
@@ -171,14 +168,17 @@ impl<'a> Parse<'_, 'a> {
 
     /// Takes the choice's end, and tells its output whose it is: the index may come last.
     fn close_choice(&mut self, choice: &Choice<'a>, before: usize) {
-        let Choice { index, reason } = *choice;
+        let Choice { index, text, has_delta, reason } = *choice;
+        if !has_delta {
+            self.chunk.output(PieceKind::Text, text);
+        }
         if index != 0 {
             for piece in self.chunk.pieces.iter_mut().skip(before) {
                 piece.choice = index;
             }
         }
         if let Some(reason) = reason {
-            let kind = finish_kind(reason);
+            let kind = finish::kind(reason);
             self.chunk.finishes.push(Finish { choice: index, reason, kind });
         }
     }
@@ -214,26 +214,10 @@ impl<'a> Parse<'_, 'a> {
 }
 
 /// What is known of a choice.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Choice<'a> {
     index: u32,
+    text: Option<Text<'a>>,
+    has_delta: bool,
     reason: Option<Text<'a>>,
-}
-
-fn finish_kind(reason: Text<'_>) -> FinishKind {
-    const KINDS: &[(&str, FinishKind)] = &[
-        ("stop", FinishKind::Stop),
-        ("eos", FinishKind::Stop),
-        ("eos_token", FinishKind::Stop),
-        ("stop_sequence", FinishKind::Stop),
-        ("end_turn", FinishKind::Stop),
-        ("length", FinishKind::Length),
-        ("max_tokens", FinishKind::Length),
-        ("model_length", FinishKind::Length),
-        ("tool_calls", FinishKind::ToolCall),
-        ("function_call", FinishKind::ToolCall),
-        ("content_filter", FinishKind::ContentFilter),
-        ("refusal", FinishKind::Refusal),
-    ];
-    KINDS.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

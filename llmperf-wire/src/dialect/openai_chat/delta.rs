@@ -1,8 +1,7 @@
 //! What a delta adds to the answer.
 
-use crate::event::{Chunk, Piece, PieceKind};
+use crate::event::{Chunk, PieceKind};
 use crate::json::{Json, Parsed};
-use crate::text::Text;
 
 /// Reads the value of a `delta`.
 pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
@@ -12,7 +11,7 @@ pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()>
         b"reasoning_content" | b"reasoning" if !reasoned => {
             let thought = json.text()?;
             reasoned = thought.is_some();
-            output(chunk, PieceKind::Reasoning, thought);
+            chunk.output(PieceKind::Reasoning, thought);
             Ok(())
         }
         b"refusal" => take(json, chunk, PieceKind::Refusal),
@@ -65,7 +64,7 @@ fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
         // A string that is JSON in turn; some servers write the object itself.
         b"arguments" => {
             let arguments = json.text_or_object()?;
-            output(chunk, PieceKind::Tool, arguments);
+            chunk.output(PieceKind::Tool, arguments);
             Ok(())
         }
         _ => json.skip(),
@@ -74,12 +73,6 @@ fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
 
 fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
     let text = json.text()?;
-    output(chunk, kind, text);
+    chunk.output(kind, text);
     Ok(())
-}
-
-fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
-    if let Some(text) = text {
-        chunk.pieces.push(Piece { kind, choice: 0, text });
-    }
 }

@@ -1,0 +1,157 @@
+//! Cohere v2 chat.
+//!
+//! Every event has a `type`, and mostly the same name as a server-sent event; if they differ, the `type` holds.
+//!
+//! | on the wire | means |
+//! |---|---|
+//! | `message-start` | a chunk, no output; its `id` is that of the answer |
+//! | `content-start`, `content-delta`: `delta.message.content.{text,thinking}` | text, reasoning |
+//! | `tool-plan-delta`: `delta.message.tool_plan` | text: what the model says of the calls to come |
+//! | `tool-call-start`, `tool-call-delta`: `delta.message.tool_calls.function.{name,arguments}` | tool output |
+//! | `content-end`, `tool-call-end`, `citation-start`, `citation-end`, `debug` | a chunk, no output |
+//! | `message-end` | the end, with `delta.{finish_reason,usage}` |
+//! | its `delta.error`, or a finish reason `ERROR` or `TIMEOUT` | a failure too: generation broke off |
+//! | `usage.tokens.{input_tokens,output_tokens}` | input, output |
+//! | `usage.billed_units.{input_tokens,output_tokens}` | billed input and output, which are fewer |
+//! | `usage.cached_tokens` | read from the cache; part of the input |
+//! | `error`; an `error` in any event, field or bare object | a failure |
+//! | any other type, or none | a chunk of an unknown kind |
+//! | `[DONE]` after the end, empty data | a chunk, no output |
+//! | `logprobs`, `citations` and all else | skipped |
+//!
+//! The stream does not name the model.
+
+use super::{Known, Payload, failure, finish};
+use crate::event::{Chunk, Failure, Finish, FinishKind, PieceKind, Usage};
+use crate::json::{Json, Parsed};
+use crate::list::List;
+use crate::text::Text;
+
+/// The fields of one event, whatever their order: its type is the last one.
+#[derive(Debug, Default)]
+struct Fields<'a> {
+    kind: &'a [u8],
+    finish_reason: Option<Text<'a>>,
+    usage: Usage,
+}
+
+/// Says what an event means.
+pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+    let Payload { name, data } = payload;
+    if data.is_empty() || data.starts_with(b"[DONE]") {
+        return Ok(Known::Yes);
+    }
+    let mut fields = Fields { kind: name, ..Fields::default() };
+    Json::only_object(data, |json, name| fields.read(json, name, chunk))?;
+    if name == b"error" || fields.kind == b"error" {
+        failure::complete(data, chunk)?;
+    }
+    Ok(fields.tell(chunk))
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn read(&mut self, json: &mut Json<'a>, name: &[u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+        match name {
+            b"type" => self.kind = json.name()?.unwrap_or(self.kind),
+            b"id" => chunk.id = json.text()?,
+            b"delta" => json.object(|json, name| {
+                match name {
+                    b"message" => json.object(|json, name| read_message(json, name, chunk))?,
+                    b"finish_reason" => self.finish_reason = json.text()?,
+                    b"usage" => self.read_usage(json)?,
+                    b"error" => failure::read(json, chunk)?,
+                    _ => json.skip()?,
+                }
+                Ok(())
+            })?,
+            b"error" => failure::read(json, chunk)?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    }
+
+    fn read_usage(&mut self, json: &mut Json<'a>) -> Parsed<()> {
+        let Usage { input, output, cache_read, billed_input, billed_output, .. } = &mut self.usage;
+        json.object(|json, name| match name {
+            b"tokens" => read_pair(json, input, output),
+            b"billed_units" => read_pair(json, billed_input, billed_output),
+            b"cached_tokens" => {
+                *cache_read = json.count()?;
+                Ok(())
+            }
+            _ => json.skip(),
+        })
+    }
+
+    fn tell(self, chunk: &mut Chunk<'a>) -> Known {
+        match self.kind {
+            b"content-delta" | b"content-start" | b"tool-plan-delta" | b"tool-call-start" | b"tool-call-delta" => {
+                return Known::Yes;
+            }
+            b"message-end" => self.tell_end(chunk),
+            b"message-start" | b"content-end" | b"tool-call-end" | b"citation-start" | b"citation-end" | b"debug" => {}
+            _ if chunk.failure.is_some() => {}
+            _ => {
+                chunk.pieces = List::new();
+                return Known::No;
+            }
+        }
+        Known::Yes
+    }
+
+    fn tell_end(self, chunk: &mut Chunk<'a>) {
+        chunk.terminal = true;
+        chunk.usage = (self.usage != Usage::default()).then_some(self.usage);
+        if let Some(reason) = self.finish_reason {
+            let kind = finish::kind(reason);
+            chunk.finishes.push(Finish { choice: 0, reason, kind });
+            if kind == FinishKind::Error {
+                // The error itself is a message: the finish reason is the only word that there is for it.
+                let failure = chunk.failure.unwrap_or_default();
+                chunk.failure = Some(Failure { status: failure.status.or(Some(reason)), ..failure });
+            }
+        }
+    }
+}
+
+fn read_message<'a>(json: &mut Json<'a>, name: &[u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+    match name {
+        b"content" => each(json, |json, name| match name {
+            b"text" => take(json, chunk, PieceKind::Text),
+            b"thinking" => take(json, chunk, PieceKind::Reasoning),
+            _ => json.skip(),
+        }),
+        b"tool_plan" => take(json, chunk, PieceKind::Text),
+        b"tool_calls" => each(json, |json, name| match name {
+            b"function" => json.object(|json, name| match name {
+                b"name" | b"arguments" => take(json, chunk, PieceKind::Tool),
+                _ => json.skip(),
+            }),
+            _ => json.skip(),
+        }),
+        _ => json.skip(),
+    }
+}
+
+/// Gives the fields of the object ahead, or of each object in the array ahead, to `field`.
+fn each<'a>(json: &mut Json<'a>, mut field: impl FnMut(&mut Json<'a>, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
+    if json.peek() == Some(b'[') { json.array(|json| json.object(&mut field)) } else { json.object(field) }
+}
+
+fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
+    let text = json.text()?;
+    chunk.output(kind, text);
+    Ok(())
+}
+
+fn read_pair(json: &mut Json<'_>, input: &mut Option<u64>, output: &mut Option<u64>) -> Parsed<()> {
+    json.object(|json, name| {
+        match name {
+            b"input_tokens" => *input = json.count()?,
+            b"output_tokens" => *output = json.count()?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })
+}
