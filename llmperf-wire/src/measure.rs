@@ -7,7 +7,7 @@ use futures_core::Stream;
 use llmperf_core::{self as core, Call, Classify, Measured, Open, Output, Read, Reader, Recorder, semconv as name};
 
 use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};
-use crate::{Counts, Decoder, Dialect, Sees};
+use crate::{Counts, Decoder, Dialect, Sees, Text};
 
 /// Measures byte streams of a known dialect. Import it to have the method on every such stream.
 pub trait MeasureWire: Stream + Sized + sealed::Sealed {
@@ -149,10 +149,11 @@ impl<B: AsRef<[u8]>, E: Classify<By>, By> Reader<Result<B, E>> for Wire<By> {
                 if self.bytes == Bytes::None && !bytes.is_empty() {
                     self.bytes = Bytes::Blind;
                 }
+                let dialect = self.decoder.dialect();
                 let Self { decoder, bytes: found, .. } = self;
                 decoder.push(bytes, |event| {
                     *found = Bytes::Seen;
-                    tell(event, read);
+                    tell(event, dialect, read);
                 });
                 self.tell_oddities(read);
             }
@@ -161,10 +162,11 @@ impl<B: AsRef<[u8]>, E: Classify<By>, By> Reader<Result<B, E>> for Wire<By> {
     }
 
     fn end(&mut self, read: &mut Read<'_>) {
+        let dialect = self.decoder.dialect();
         let Self { decoder, bytes: found, .. } = self;
         decoder.finish(|event| {
             *found = Bytes::Seen;
-            tell(event, read);
+            tell(event, dialect, read);
         });
         self.tell_oddities(read);
         if self.bytes == Bytes::Blind {
@@ -181,25 +183,24 @@ impl<By> fmt::Debug for Wire<By> {
 
 /// Tells core what an event says. A comment, a malformed payload and what was dropped are no events, but signs of life.
 #[inline]
-fn tell(event: Event<'_>, read: &mut Read<'_>) {
+fn tell(event: Event<'_>, dialect: Dialect, read: &mut Read<'_>) {
     if read.is_over() {
         return;
     }
     match event {
-        Event::Chunk(chunk) => tell_chunk(chunk, read),
+        Event::Chunk(chunk) => tell_chunk(chunk, dialect, read),
         Event::Comment(_) | Event::Malformed(_) | Event::Oversized | Event::Broken => read.event(Output::ignored()),
     }
 }
 
-fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
+fn tell_chunk(chunk: &Chunk<'_>, dialect: Dialect, read: &mut Read<'_>) {
     if let Some(timings) = &chunk.timings {
         tell_timings(timings, read);
     }
-    for (key, value) in [(name::SERVICE_TIER, chunk.service_tier), (name::SYSTEM_FINGERPRINT, chunk.system_fingerprint)]
-    {
-        if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
-            read.attribute(key, value.decode().into_owned());
-        }
+    // The conventions have these two for OpenAI alone.
+    if matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses) {
+        tell_once(name::SERVICE_TIER, chunk.service_tier, read);
+        tell_once(name::SYSTEM_FINGERPRINT, chunk.system_fingerprint, read);
     }
     let (model, id) = (chunk.model.map(|model| model.decode()), chunk.id.map(|id| id.decode()));
     let base = Output::none().model(model.as_deref()).id(id.as_deref()).and_usage(chunk.usage.map(usage));
@@ -220,6 +221,12 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
         read.event(without_output);
     }
     tell_ending(chunk, read);
+}
+
+fn tell_once(key: &'static str, value: Option<Text<'_>>, read: &mut Read<'_>) {
+    if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
+        read.attribute(key, value.decode().into_owned());
+    }
 }
 
 /// Finish reasons, failure, marker: after output and usage of the same event.
