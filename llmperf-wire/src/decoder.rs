@@ -19,8 +19,6 @@ use crate::whole::{self, Refusal};
 pub struct Decoder {
     framing: Framing,
     reading: Reading,
-    /// The dialect of the reading.
-    dialect: Option<Dialect>,
     counts: Counts,
     /// What an answer needs that is not just a stream of a known dialect.
     answer: Option<Box<Answer>>,
@@ -90,13 +88,7 @@ pub struct Counts {
 impl Decoder {
     /// A decoder for one stream of a dialect that is known.
     pub fn new(dialect: Dialect) -> Self {
-        Self {
-            framing: dialect.framing(),
-            reading: dialect.reading(),
-            dialect: Some(dialect),
-            counts: Counts::default(),
-            answer: None,
-        }
+        Self { framing: dialect.framing(), reading: dialect.reading(), counts: Counts::default(), answer: None }
     }
 
     /// A decoder for one answer that is not streamed. What it is shows in it; `hint` decides where it does not.
@@ -139,7 +131,6 @@ impl Decoder {
         let mut decoder = Self {
             framing: Framing::Blind,
             reading: Reading::Unknown,
-            dialect: None,
             counts: Counts::default(),
             answer: Some(Box::new(answer)),
         };
@@ -172,8 +163,7 @@ impl Decoder {
     }
 
     fn refused(mut self, set: impl FnOnce(&mut Refusal)) -> Self {
-        let dialect = self.dialect;
-        let plan = dialect.map_or(Plan::Whole(None), Plan::Stream);
+        let plan = self.dialect().map_or(Plan::Whole(None), Plan::Stream);
         let answer = self.answer.get_or_insert_with(|| {
             Box::new(Answer { plan, limit: None, refusal: None, form: Some(Form::Stream), open: Open::Nothing })
         });
@@ -186,10 +176,7 @@ impl Decoder {
 
     /// The dialect that it reads; none while the answer has not shown it, or if it has none.
     pub fn dialect(&self) -> Option<Dialect> {
-        match &self.reading {
-            Reading::Whole(reader) => reader.dialect(),
-            _ => self.dialect,
-        }
+        self.reading.dialect()
     }
 
     /// What the answer is; none while it has not shown it.
@@ -203,7 +190,7 @@ impl Decoder {
     /// The clearest sign of a good end that is sure to come: that of the dialect which is known or expected.
     pub fn sees(&self) -> Sees {
         match self.answer.as_ref().map(|answer| answer.plan) {
-            None => self.dialect.map_or(Sees::Finish, Dialect::sees),
+            None => self.dialect().map_or(Sees::Finish, Dialect::sees),
             Some(Plan::Stream(dialect) | Plan::Sniff { hint: Some(dialect), .. }) => dialect.sees(),
             Some(Plan::Whole(_)) => Sees::Marker,
             Some(Plan::Sniff { hint: None, .. }) => Sees::Finish,
@@ -251,12 +238,11 @@ impl Decoder {
     /// Makes it ready for an answer; the buffers of a known framing are used again.
     fn begin(&mut self) {
         match self.answer.as_ref().map(|answer| answer.plan) {
-            None | Some(Plan::Stream(_)) => self.reading = self.dialect.map_or(Reading::Unknown, Dialect::reading),
+            None | Some(Plan::Stream(_)) => self.reading = self.dialect().map_or(Reading::Unknown, Dialect::reading),
             Some(Plan::Whole(hint)) => self.expect_whole(hint),
             Some(Plan::Sniff { declared, array_streams, .. }) => {
                 self.framing = Framing::Blind;
                 self.reading = Reading::Unknown;
-                self.dialect = None;
                 if let Some(answer) = &mut self.answer {
                     answer.form = None;
                     answer.open = Open::Form(Opening::new(declared, array_streams));
@@ -322,13 +308,13 @@ impl Decoder {
             sniff::Form::Binary => (Framing::EventStream(EventStream::new()), Some(Dialect::BedrockConverse)),
         };
         self.frame(framing, Form::Stream);
-        self.dialect = dialect;
         self.reading = dialect.map_or(Reading::Unknown, Dialect::reading);
     }
 
     /// Takes bytes whose form is known, and looks out for their dialect.
     fn push_framed(&mut self, read: &[u8], sink: &mut impl FnMut(Event<'_>)) {
-        let Self { framing, reading, dialect, answer, counts, .. } = self;
+        let mut dialect = self.dialect();
+        let Self { framing, reading, answer, counts } = self;
         let Some(Answer { refusal, open, .. }) = answer.as_deref_mut() else {
             return;
         };
@@ -337,7 +323,7 @@ impl Decoder {
             if let (Frame::Event { name, data, .. }, Open::Dialect(signs)) = (frame, &mut *open) {
                 let shown = signs.look(name, data);
                 if let Some(shown) = shown.filter(|shown| dialect.is_none_or(|expected| !expected.reads_like(*shown))) {
-                    *dialect = Some(shown);
+                    dialect = Some(shown);
                     *reading = shown.reading();
                 }
                 if shown.is_some() || signs.is_over() {
@@ -400,6 +386,7 @@ fn interpret<'f>(
             if let Some(refusal) = refusal {
                 refusal.complete(&mut chunk, matches!(reading, Reading::Whole(_)));
             }
+            chunk.dialect = reading.dialect();
             sink(Event::Chunk(&chunk));
         }
         Err(Malformed) => {

@@ -11,10 +11,9 @@ pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 
-use crate::event::{Chunk, FinishKind};
+use crate::event::Chunk;
 use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
 use crate::json::Parsed;
-use crate::text::Text;
 use crate::whole;
 
 pub(crate) use bedrock::exception;
@@ -26,6 +25,12 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
+    OpenAiResponses,
+    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
+    Anthropic,
+    /// Cohere v2 chat.
+    Cohere,
     /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
     Gemini,
     /// The same as one JSON array that grows.
@@ -34,19 +39,12 @@ pub enum Dialect {
     Ollama,
     /// Amazon Bedrock's `ConverseStream`.
     BedrockConverse,
-    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
-    OpenAiResponses,
-    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
-    Anthropic,
-    /// Cohere v2 chat.
-    Cohere,
 }
 
 impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::Gemini => Sees::Finish,
             Self::OpenAiChat
             | Self::OpenAiResponses
             | Self::Anthropic
@@ -54,13 +52,13 @@ impl Dialect {
             | Self::GeminiArray
             | Self::Ollama
             | Self::BedrockConverse => Sees::Marker,
+            Self::Gemini => Sees::Finish,
         }
     }
 
     /// True if the payloads of both are read alike.
     pub(crate) fn reads_like(self, other: Self) -> bool {
-        let is_gemini = |dialect| matches!(dialect, Self::Gemini | Self::GeminiArray);
-        self == other || is_gemini(self) && is_gemini(other)
+        self == other || self.streams_in_array() && other.streams_in_array()
     }
 
     /// True if an array can be its stream.
@@ -70,25 +68,25 @@ impl Dialect {
 
     pub(crate) fn framing(self) -> Framing {
         match self {
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
+                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
+            }
             Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
             Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
             Self::Ollama => Framing::Lines(Lines::new()),
             Self::BedrockConverse => Framing::EventStream(EventStream::new()),
-            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
-                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
-            }
         }
     }
 
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
-            Self::Gemini | Self::GeminiArray => Reading::Gemini,
-            Self::Ollama => Reading::Ollama,
-            Self::BedrockConverse => Reading::BedrockConverse,
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
             Self::Cohere => Reading::Cohere,
+            Self::Gemini | Self::GeminiArray => Reading::Gemini(self),
+            Self::Ollama => Reading::Ollama,
+            Self::BedrockConverse => Reading::BedrockConverse,
         }
     }
 }
@@ -124,37 +122,49 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
-    Gemini,
-    Ollama,
-    /// Answers that are not streamed.
-    Whole(Box<whole::Reader>),
-    /// A dialect that has not shown itself.
-    Unknown,
-    BedrockConverse,
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
     Cohere,
+    /// As events or as an array.
+    Gemini(Dialect),
+    Ollama,
+    BedrockConverse,
+    /// An answer that is not streamed.
+    Whole(Box<whole::Reader>),
+    /// A dialect that has not shown itself.
+    Unknown,
 }
 
 impl Reading {
+    /// The dialect that it reads, if that is known.
+    #[inline]
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        Some(match self {
+            Self::OpenAiChat(_) => Dialect::OpenAiChat,
+            Self::OpenAiResponses(_) => Dialect::OpenAiResponses,
+            Self::Anthropic(_) => Dialect::Anthropic,
+            Self::Cohere => Dialect::Cohere,
+            Self::Gemini(dialect) => *dialect,
+            Self::Ollama => Dialect::Ollama,
+            Self::BedrockConverse => Dialect::BedrockConverse,
+            Self::Whole(reader) => return reader.dialect(),
+            Self::Unknown => return None,
+        })
+    }
+
     /// Puts into `chunk` what a payload says.
     #[inline]
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
-            Self::Gemini => gemini::read(payload, chunk),
-            Self::Ollama => ollama::read(payload.data, chunk),
-            Self::Whole(reader) => reader.read(payload.data, chunk),
-            Self::Unknown => whole::read_unknown(payload, chunk),
-            Self::BedrockConverse => bedrock::read(payload, chunk),
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
             Self::Cohere => cohere::read(payload, chunk),
+            Self::Gemini(_) => gemini::read(payload, chunk),
+            Self::Ollama => ollama::read(payload.data, chunk),
+            Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::Whole(reader) => reader.read(payload.data, chunk),
+            Self::Unknown => whole::read_unknown(payload, chunk),
         }
     }
-}
-
-/// What a finish reason means by a dialect's own words.
-pub(crate) fn kind_of(reason: Text<'_>, kinds: &[(&str, FinishKind)]) -> FinishKind {
-    kinds.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::dialect::Dialect;
 use crate::list::List;
 use crate::text::Text;
 
@@ -35,6 +36,8 @@ pub enum Event<'a> {
 pub struct Chunk<'a> {
     /// Where in the stream it stood.
     pub origin: Origin,
+    /// The dialect that it was read by; none if it is of no known one.
+    pub dialect: Option<Dialect>,
     /// The figures of its usage report; each is what the stream has used so far, never to be added up.
     pub usage: Option<Usage>,
     /// The failure that it reports.
@@ -63,6 +66,7 @@ impl<'a> Chunk<'a> {
     pub(crate) fn new(origin: Origin, unterminated: bool) -> Self {
         Self {
             origin,
+            dialect: None,
             usage: None,
             failure: None,
             terminal: false,

@@ -7,7 +7,7 @@ use futures_core::Stream;
 use llmperf_core::{self as core, Call, Classify, Measured, Open, Output, Read, Reader, Recorder, semconv as name};
 
 use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};
-use crate::{Counts, Decoder, Sees};
+use crate::{Counts, Decoder, Dialect, Sees, Text};
 
 /// Measures byte streams that a [`Decoder`] reads. Import it to have the method on every such stream.
 pub trait MeasureWire: Stream + Sized + sealed::Sealed {
@@ -227,11 +227,10 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
     if let Some(timings) = &chunk.timings {
         tell_timings(timings, read);
     }
-    for (key, value) in [(name::SERVICE_TIER, chunk.service_tier), (name::SYSTEM_FINGERPRINT, chunk.system_fingerprint)]
-    {
-        if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
-            read.attribute(key, value.decode().into_owned());
-        }
+    // The conventions have these two for OpenAI alone.
+    if matches!(chunk.dialect, Some(Dialect::OpenAiChat | Dialect::OpenAiResponses)) {
+        tell_once(name::SERVICE_TIER, chunk.service_tier, read);
+        tell_once(name::SYSTEM_FINGERPRINT, chunk.system_fingerprint, read);
     }
     let (model, id) = (chunk.model.map(|model| model.decode()), chunk.id.map(|id| id.decode()));
     let base = Output::none().model(model.as_deref()).id(id.as_deref()).and_usage(chunk.usage.map(usage));
@@ -252,6 +251,12 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
         read.event(without_output);
     }
     tell_ending(chunk, read);
+}
+
+fn tell_once(key: &'static str, value: Option<Text<'_>>, read: &mut Read<'_>) {
+    if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
+        read.attribute(key, value.decode().into_owned());
+    }
 }
 
 /// Finish reasons, failure, marker: after output and usage of the same event.

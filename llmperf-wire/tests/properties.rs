@@ -7,9 +7,21 @@ use proptest::prelude::*;
 
 const LIMIT: usize = 96;
 
+/// The dialects, and the event that carries a text in each.
+const DIALECTS: [(Dialect, &str); 4] = [
+    (Dialect::OpenAiChat, r#"{"choices":[{"index":0,"delta":{"content":$}}]}"#),
+    (Dialect::OpenAiResponses, r#"{"type":"response.output_text.delta","delta":$}"#),
+    (Dialect::Anthropic, r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":$}}"#),
+    (Dialect::Cohere, r#"{"delta":{"message":{"content":{"text":$}}},"type":"content-delta"}"#),
+];
+
+fn dialect() -> impl Strategy<Value = Dialect> {
+    prop::sample::select(DIALECTS.map(|(dialect, _)| dialect).to_vec())
+}
+
 /// All that a decoder reports, in words, with the most that it held.
-fn report<'r>(reads: impl IntoIterator<Item = &'r [u8]>) -> (Vec<String>, usize) {
-    let mut decoder = Decoder::new(Dialect::OpenAiChat).limit(LIMIT);
+fn report<'r>(dialect: Dialect, reads: impl IntoIterator<Item = &'r [u8]>) -> (Vec<String>, usize) {
+    let mut decoder = Decoder::new(dialect).limit(LIMIT);
     let mut seen = Vec::new();
     let mut held = 0;
     for read in reads {
@@ -42,6 +54,16 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         b"data: {\"usage\":{\"prompt_tokens\":3}}",
         b"data: {\"error\":{\"code\":\"x\"}}",
         b"data: {\"choices\":[{\"index\":1,\"finish_reason\":\"stop\"}]}",
+        b"data: {\"type\":\"response.output_text.delta\",\"delta\":\"h\\u00e9\"}",
+        b"data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\"}}",
+        b"data: {\"type\":\"response.completed\"}",
+        b"event: response.refusal.delta\ndata: {\"delta\":\"no\"}",
+        b"data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}",
+        b"data: {\"type\":\"message_delta\",\"usage\":{\"cache_read_input_tokens\":3}}",
+        b"data: {\"type\":\"message_stop\"}",
+        b"event: content_block_delta\ndata: {\"delta\":{\"text\":\"h\"}}",
+        b"data: {\"type\":\"tool-plan-delta\",\"delta\":{\"message\":{\"tool_plan\":\"h\"}}}",
+        b"data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"ERROR\"}}",
         b"data: [DONE]",
         b"data:",
         b"data",
@@ -103,6 +125,19 @@ fn json_object() -> impl Strategy<Value = serde_json::Value> {
         any::<i64>().prop_map(Into::into),
         any::<f64>().prop_map(Into::into),
         ".{0,12}".prop_map(Into::into),
+        prop::sample::select(vec![
+            "response.output_text.delta",
+            "response.completed",
+            "response.failed",
+            "message_start",
+            "message_delta",
+            "content_block_start",
+            "tool_use",
+            "content-delta",
+            "message-end",
+            "error",
+        ])
+        .prop_map(Into::into),
     ];
     let name = prop_oneof![
         prop::sample::select(vec![
@@ -125,6 +160,19 @@ fn json_object() -> impl Strategy<Value = serde_json::Value> {
             "thinking",
             "text",
             "object",
+            "type",
+            "response",
+            "item",
+            "status",
+            "incomplete_details",
+            "message",
+            "content_block",
+            "partial_json",
+            "input_tokens",
+            "output_tokens_details",
+            "tool_plan",
+            "billed_units",
+            "finish_reason",
         ])
         .prop_map(str::to_owned),
         ".{0,6}",
@@ -171,53 +219,64 @@ proptest! {
     }
 
     #[test]
-    fn every_json_object_parses_and_no_part_of_one_does(value in json_object(), cut in any::<prop::sample::Index>()) {
+    fn every_json_object_parses_and_no_part_of_one_does(
+        dialect in dialect(), value in json_object(), cut in any::<prop::sample::Index>(),
+    ) {
         let whole = value.to_string();
-        let said = said(&mut Decoder::new(Dialect::OpenAiChat), &whole);
+        let said = said(&mut Decoder::new(dialect), &whole);
         prop_assert!(!said.starts_with("Malformed"), "{}", whole);
         let mut part = cut.index(whole.len()).max(1);
         while !whole.is_char_boundary(part) {
             part -= 1;
         }
-        let mut decoder = Decoder::new(Dialect::OpenAiChat);
+        let mut decoder = Decoder::new(dialect);
         decoder.push(format!("data: {}\n\n", &whole[..part]).as_bytes(), |_| {});
         prop_assert_eq!(decoder.counts().malformed, 1, "{}", &whole[..part]);
     }
 
     #[test]
-    fn reads_may_be_cut_anywhere(fragments in vec(fragment(), 0..40), lengths in vec(1usize..40, 1..12)) {
+    fn reads_may_be_cut_anywhere(
+        dialect in dialect(), fragments in vec(fragment(), 0..40), lengths in vec(1usize..40, 1..12),
+    ) {
         let stream = fragments.concat();
-        let (whole, _) = report([stream.as_slice()]);
-        let (cut, _) = report(cut(&stream, &lengths));
+        let (whole, _) = report(dialect, [stream.as_slice()]);
+        let (cut, _) = report(dialect, cut(&stream, &lengths));
         prop_assert_eq!(cut, whole);
     }
 
     #[test]
-    fn never_more_is_held_than_the_limit(fragments in vec(fragment(), 0..60), lengths in vec(1usize..200, 1..12)) {
+    fn never_more_is_held_than_the_limit(
+        dialect in dialect(), fragments in vec(fragment(), 0..60), lengths in vec(1usize..200, 1..12),
+    ) {
         let stream = fragments.concat();
-        let (_, held) = report(cut(&stream, &lengths));
+        let (_, held) = report(dialect, cut(&stream, &lengths));
         prop_assert!(held <= LIMIT, "{} bytes are held", held);
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in vec(any::<u8>(), 0..400), lengths in vec(1usize..50, 1..6)) {
-        let (whole, _) = report([bytes.as_slice()]);
-        let (cut, held) = report(cut(&bytes, &lengths));
+    fn no_bytes_make_it_panic(
+        dialect in dialect(), bytes in vec(any::<u8>(), 0..400), lengths in vec(1usize..50, 1..6),
+    ) {
+        let (whole, _) = report(dialect, [bytes.as_slice()]);
+        let (cut, held) = report(dialect, cut(&bytes, &lengths));
         prop_assert_eq!(cut, whole);
         prop_assert!(held <= LIMIT);
     }
 
     #[test]
     fn any_text_comes_back_as_it_was_sent(text in ".{0,40}") {
-        let json = serde_json::json!({"choices": [{"index": 0, "delta": {"content": &text}}]});
-        let mut seen = Vec::new();
-        let mut decoder = Decoder::new(Dialect::OpenAiChat);
-        decoder.push(format!("data: {json}\n\n").as_bytes(), |event| {
-            if let Event::Chunk(chunk) = event {
-                seen.extend(chunk.outputs().map(|piece| (piece.text.decode().into_owned(), piece.text.len())));
-            }
-        });
-        let expected: Vec<_> = Some((text.clone(), text.len())).into_iter().filter(|(text, _)| !text.is_empty()).collect();
-        prop_assert_eq!(seen, expected);
+        for (dialect, event) in DIALECTS {
+            let json = event.replace('$', &serde_json::to_string(&text).unwrap());
+            let mut seen = Vec::new();
+            let mut decoder = Decoder::new(dialect);
+            decoder.push(format!("data: {json}\n\n").as_bytes(), |event| {
+                if let Event::Chunk(chunk) = event {
+                    seen.extend(chunk.outputs().map(|piece| (piece.text.decode().into_owned(), piece.text.len())));
+                }
+            });
+            let sent = (text.clone(), text.len());
+            let expected: Vec<_> = Some(sent).into_iter().filter(|(text, _)| !text.is_empty()).collect();
+            prop_assert_eq!(seen, expected);
+        }
     }
 }

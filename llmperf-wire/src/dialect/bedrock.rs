@@ -22,73 +22,36 @@
 
 pub(crate) mod whole;
 
-use super::{Known, Payload, kind_of};
-use crate::event::{Chunk, Failure, Finish, FinishKind, Piece, PieceKind, ServerTimings, Usage};
-use crate::json::{Json, Malformed, Parsed};
+use super::{Known, Payload, finish};
+use crate::event::{Chunk, Failure, Finish, PieceKind, ServerTimings, Usage};
+use crate::json::{Json, Parsed};
 use crate::text::Text;
 
-const KINDS: &[(&str, FinishKind)] = &[
-    ("end_turn", FinishKind::Stop),
-    ("stop_sequence", FinishKind::Stop),
-    ("max_tokens", FinishKind::Length),
-    ("model_context_window_exceeded", FinishKind::Length),
-    ("tool_use", FinishKind::ToolCall),
-    ("content_filtered", FinishKind::ContentFilter),
-    ("guardrail_intervened", FinishKind::ContentFilter),
-    ("malformed_model_output", FinishKind::Error),
-    ("malformed_tool_use", FinishKind::Error),
+/// The types of events that the dialect knows.
+const KINDS: &[&[u8]] = &[
+    b"contentBlockDelta",
+    b"contentBlockStart",
+    b"contentBlockStop",
+    b"messageStart",
+    b"messageStop",
+    b"metadata",
+    b"initial-response",
 ];
 
 /// Says what an event means.
 pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
-    let Payload { name, data } = payload;
-    if !data.starts_with(b"{") {
-        return Err(Malformed);
-    }
-    let mut json = Json::new(data);
-    let known = match name {
-        b"contentBlockDelta" => {
-            json.object(|json, name| match name {
-                b"delta" => read_delta(json, chunk),
-                _ => json.skip(),
-            })?;
-            Known::Yes
-        }
-        b"contentBlockStart" => {
-            json.object(|json, name| match name {
-                b"start" => read_start(json, chunk),
-                _ => json.skip(),
-            })?;
-            Known::Yes
-        }
-        b"messageStop" => {
-            json.object(|json, name| match name {
-                b"stopReason" => read_stop_reason(json, chunk),
-                _ => json.skip(),
-            })?;
-            Known::Yes
-        }
-        b"metadata" => {
-            chunk.terminal = true;
-            json.object(|json, name| match name {
-                b"usage" => read_usage(json, chunk),
-                b"metrics" => read_metrics(json, chunk),
-                b"serviceTier" => read_service_tier(json, chunk),
-                _ => json.skip(),
-            })?;
-            Known::Yes
-        }
-        b"messageStart" | b"contentBlockStop" | b"initial-response" => {
-            json.skip()?;
-            Known::Yes
-        }
-        _ => {
-            json.skip()?;
-            Known::No
-        }
-    };
-    json.end()?;
-    Ok(known)
+    let Payload { name: kind, data } = payload;
+    chunk.terminal = kind == b"metadata";
+    Json::only_object(data, |json, name| match (kind, name) {
+        (b"contentBlockDelta", b"delta") => read_delta(json, chunk),
+        (b"contentBlockStart", b"start") => read_start(json, chunk),
+        (b"messageStop", b"stopReason") => read_stop_reason(json, chunk),
+        (b"metadata", b"usage") => read_usage(json, chunk),
+        (b"metadata", b"metrics") => read_metrics(json, chunk),
+        (b"metadata", b"serviceTier") => read_service_tier(json, chunk),
+        _ => json.skip(),
+    })?;
+    Ok(if KINDS.contains(&kind) { Known::Yes } else { Known::No })
 }
 
 /// The failure that an exception or an error of the event stream reports; the payload may be anything.
@@ -141,7 +104,7 @@ fn read_start<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
 
 fn read_stop_reason<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     if let Some(reason) = json.text()? {
-        chunk.finishes.push(Finish { choice: 0, reason, kind: kind_of(reason, KINDS) });
+        chunk.finishes.push(Finish { choice: 0, reason, kind: finish::kind(reason) });
     }
     Ok(())
 }
@@ -186,8 +149,7 @@ fn read_service_tier<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<(
 }
 
 fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
-    if let Some(text) = json.text()? {
-        chunk.pieces.push(Piece { kind, choice: 0, text });
-    }
+    let text = json.text()?;
+    chunk.output(kind, text);
     Ok(())
 }

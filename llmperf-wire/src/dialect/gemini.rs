@@ -19,31 +19,10 @@
 
 mod usage;
 
-use super::{Known, Payload, kind_of};
-use crate::event::{Chunk, Failure, Finish, FinishKind, Piece, PieceKind};
-use crate::json::{Json, Malformed, Parsed};
+use super::{Known, Payload, failure, finish};
+use crate::event::{Chunk, Finish, FinishKind, PieceKind};
+use crate::json::{Json, Parsed};
 use crate::text::Text;
-
-const KINDS: &[(&str, FinishKind)] = &[
-    ("STOP", FinishKind::Stop),
-    ("MAX_TOKENS", FinishKind::Length),
-    ("BLOCKLIST", FinishKind::ContentFilter),
-    ("IMAGE_PROHIBITED_CONTENT", FinishKind::ContentFilter),
-    ("IMAGE_RECITATION", FinishKind::ContentFilter),
-    ("IMAGE_SAFETY", FinishKind::ContentFilter),
-    ("JAILBREAK", FinishKind::ContentFilter),
-    ("LANGUAGE", FinishKind::ContentFilter),
-    ("MODEL_ARMOR", FinishKind::ContentFilter),
-    ("PROHIBITED_CONTENT", FinishKind::ContentFilter),
-    ("RECITATION", FinishKind::ContentFilter),
-    ("SAFETY", FinishKind::ContentFilter),
-    ("SPII", FinishKind::ContentFilter),
-    ("MALFORMED_FUNCTION_CALL", FinishKind::Error),
-    ("MALFORMED_RESPONSE", FinishKind::Error),
-    ("MISSING_THOUGHT_SIGNATURE", FinishKind::Error),
-    ("TOO_MANY_TOOL_CALLS", FinishKind::Error),
-    ("UNEXPECTED_TOOL_CALL", FinishKind::Error),
-];
 
 /// Finish reasons by the numbers that mean the same in both APIs: from 6 on they differ.
 const FINISH_REASONS: &[&str] = &["FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"];
@@ -58,14 +37,10 @@ pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Kn
         // Not of Google's: some gateways end all streams so.
         return Ok(Known::Yes);
     }
-    if !data.starts_with(b"{") {
-        return Err(Malformed);
-    }
     let mut known = Known::No;
     let mut candidates = false;
     let mut blocked = None;
-    let mut json = Json::new(data);
-    json.object(|json, name| {
+    Json::only_object(data, |json, name| {
         match name {
             b"candidates" => json.array(|json| {
                 candidates = true;
@@ -81,13 +56,12 @@ pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Kn
                 }
                 Ok(())
             })?,
-            b"error" => chunk.failure = read_error(json)?,
+            b"error" => failure::read(json, chunk)?,
             _ => return json.skip(),
         }
         known = Known::Yes;
         Ok(())
     })?;
-    json.end()?;
     if let Some(reason) = blocked.filter(|_| !candidates) {
         chunk.finishes.push(Finish { choice: 0, reason, kind: FinishKind::ContentFilter });
     }
@@ -97,7 +71,7 @@ pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Kn
 fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     let before = chunk.pieces.len();
     let mut choice = 0;
-    let mut finish = None;
+    let mut ending = None;
     json.object(|json, name| {
         match name {
             b"index" => choice = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0),
@@ -105,7 +79,7 @@ fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> 
                 b"parts" => json.array(|json| read_part(json, chunk)),
                 _ => json.skip(),
             })?,
-            b"finishReason" => finish = reason(json, FINISH_REASONS)?,
+            b"finishReason" => ending = reason(json, FINISH_REASONS)?,
             _ => json.skip()?,
         }
         Ok(())
@@ -115,8 +89,8 @@ fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> 
             piece.choice = choice;
         }
     }
-    if let Some(reason) = finish {
-        chunk.finishes.push(Finish { choice, reason, kind: kind_of(reason, KINDS) });
+    if let Some(reason) = ending {
+        chunk.finishes.push(Finish { choice, reason, kind: finish::kind(reason) });
     }
     Ok(())
 }
@@ -141,7 +115,7 @@ fn read_part<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
         }
         Ok(())
     })?;
-    output(chunk, if thought { PieceKind::ReasoningSummary } else { PieceKind::Text }, text);
+    chunk.output(if thought { PieceKind::ReasoningSummary } else { PieceKind::Text }, text);
     Ok(())
 }
 
@@ -149,12 +123,12 @@ fn read_function_call<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<
     json.object(|json, name| {
         match name {
             b"name" => take(json, chunk, PieceKind::Tool)?,
-            b"args" => output(chunk, PieceKind::Tool, json.text_or_object()?),
+            b"args" => chunk.output(PieceKind::Tool, json.text_or_object()?),
             b"partialArgs" => json.array(|json| {
                 json.object(|json, name| {
                     match name {
                         b"stringValue" | b"numberValue" => {
-                            output(chunk, PieceKind::Tool, json.text_or_number()?);
+                            chunk.output(PieceKind::Tool, json.text_or_number()?);
                         }
                         _ => json.skip()?,
                     }
@@ -176,33 +150,8 @@ fn reason<'a>(json: &mut Json<'a>, words: &[&'static str]) -> Parsed<Option<Text
     Ok(word.filter(|word| !unspecified.iter().any(|none| word.is(none))))
 }
 
-/// Null and the empty string are no failure.
-fn read_error<'a>(json: &mut Json<'a>) -> Parsed<Option<Failure<'a>>> {
-    if json.peek() != Some(b'{') {
-        let message = json.text()?;
-        return Ok(message.map(|message| Failure { message: Some(message), ..Failure::default() }));
-    }
-    let mut failure = Failure::default();
-    json.object(|json, name| {
-        match name {
-            b"code" => failure.number = json.count()?,
-            b"status" => failure.status = json.text()?,
-            b"message" => failure.message = json.text()?,
-            _ => json.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(failure))
-}
-
 fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
     let text = json.text()?;
-    output(chunk, kind, text);
+    chunk.output(kind, text);
     Ok(())
-}
-
-fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
-    if let Some(text) = text {
-        chunk.pieces.push(Piece { kind, choice: 0, text });
-    }
 }

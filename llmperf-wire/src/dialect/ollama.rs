@@ -16,33 +16,26 @@
 //! | `created_at`, `context`, `logprobs` and all else | skipped |
 //! | an object with none of these | a kind of event that is not known |
 
-use super::{Known, kind_of};
-use crate::event::{Chunk, Failure, Finish, FinishKind, Piece, PieceKind, ServerTimings, Usage};
-use crate::json::{Json, Malformed, Parsed};
-use crate::text::Text;
-
-const KINDS: &[(&str, FinishKind)] = &[("stop", FinishKind::Stop), ("length", FinishKind::Length)];
+use super::{Known, failure, finish};
+use crate::event::{Chunk, Finish, PieceKind, ServerTimings, Usage};
+use crate::json::{Json, Parsed};
 
 /// Says what a line means.
 pub(crate) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
-    if !data.starts_with(b"{") {
-        return Err(Malformed);
-    }
     let mut usage = Usage::default();
     let mut timings = ServerTimings::default();
     let mut known = Known::No;
-    let mut json = Json::new(data);
-    json.object(|json, name| {
+    Json::only_object(data, |json, name| {
         match name {
             b"model" => chunk.model = json.text()?,
             b"message" => read_message(json, chunk)?,
-            b"response" => output(chunk, PieceKind::Text, json.text()?),
-            b"thinking" => output(chunk, PieceKind::Reasoning, json.text()?),
-            b"image" => output(chunk, PieceKind::Media, json.text()?),
+            b"response" => chunk.output(PieceKind::Text, json.text()?),
+            b"thinking" => chunk.output(PieceKind::Reasoning, json.text()?),
+            b"image" => chunk.output(PieceKind::Media, json.text()?),
             b"done" => chunk.terminal = json.flag()?.unwrap_or(false),
             b"done_reason" => {
                 if let Some(reason) = json.text()? {
-                    chunk.finishes.push(Finish { choice: 0, reason, kind: kind_of(reason, KINDS) });
+                    chunk.finishes.push(Finish { choice: 0, reason, kind: finish::kind(reason) });
                 }
             }
             b"prompt_eval_count" => usage.input = json.count()?,
@@ -51,13 +44,12 @@ pub(crate) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
             b"prompt_eval_duration" => timings.prompt = json.nanoseconds()?,
             b"eval_duration" => timings.generation = json.nanoseconds()?,
             b"total_duration" => timings.total = json.nanoseconds()?,
-            b"error" => chunk.failure = read_error(json)?,
+            b"error" => failure::read(json, chunk)?,
             _ => return json.skip(),
         }
         known = Known::Yes;
         Ok(())
     })?;
-    json.end()?;
     chunk.usage = (usage != Usage::default()).then_some(usage);
     chunk.timings = (timings != ServerTimings::default()).then_some(timings);
     Ok(known)
@@ -66,10 +58,10 @@ pub(crate) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
 fn read_message<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     json.object(|json, name| {
         match name {
-            b"content" => output(chunk, PieceKind::Text, json.text()?),
-            b"thinking" => output(chunk, PieceKind::Reasoning, json.text()?),
+            b"content" => chunk.output(PieceKind::Text, json.text()?),
+            b"thinking" => chunk.output(PieceKind::Reasoning, json.text()?),
             b"images" => json.array(|json| {
-                output(chunk, PieceKind::Media, json.text()?);
+                chunk.output(PieceKind::Media, json.text()?);
                 Ok(())
             })?,
             b"tool_calls" => json.array(|json| {
@@ -87,36 +79,10 @@ fn read_message<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
 fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     json.object(|json, name| {
         match name {
-            b"name" => output(chunk, PieceKind::Tool, json.text()?),
-            b"arguments" => output(chunk, PieceKind::Tool, json.text_or_object()?),
+            b"name" => chunk.output(PieceKind::Tool, json.text()?),
+            b"arguments" => chunk.output(PieceKind::Tool, json.text_or_object()?),
             _ => json.skip()?,
         }
         Ok(())
     })
-}
-
-/// A message; gateways write objects. Null and the empty string are no failure.
-fn read_error<'a>(json: &mut Json<'a>) -> Parsed<Option<Failure<'a>>> {
-    if json.peek() != Some(b'{') {
-        let message = json.text()?;
-        return Ok(message.map(|message| Failure { message: Some(message), ..Failure::default() }));
-    }
-    let mut failure = Failure::default();
-    json.object(|json, name| {
-        match name {
-            b"code" if json.peek() == Some(b'"') => failure.code = json.text()?,
-            b"code" => failure.number = json.count()?,
-            b"type" => failure.kind = json.text()?,
-            b"message" => failure.message = json.text()?,
-            _ => json.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(failure))
-}
-
-fn output<'a>(chunk: &mut Chunk<'a>, kind: PieceKind, text: Option<Text<'a>>) {
-    if let Some(text) = text {
-        chunk.pieces.push(Piece { kind, choice: 0, text });
-    }
 }
