@@ -5,11 +5,10 @@
 //!
 //! | in the answer | kept |
 //! |---|---|
-//! | arrays of numbers | `[]` |
+//! | arrays of numbers, if longer than half a KiB | `[]` |
 //! | the values of `embedding`, `embeddings`, `data`, `results`, `texts` in an object at the top | `null` |
 //! | all but the first elements of an array at the top | nothing |
 //! | strings | their first 64 KiB |
-//! | white space between values | one blank |
 //!
 //! So the answer to a request for any number of vectors is held in a few hundred bytes. A value is given at its closing
 //! bracket, not at the end of the body: whoever reads up to the declared length may never ask for the end.
@@ -20,6 +19,9 @@ use super::{DEFAULT_LIMIT, Frame};
 
 /// How much of one string is kept.
 const LONGEST_STRING: usize = 64 << 10;
+
+/// How long an array of numbers may be that is kept.
+const LONGEST_NUMBERS: usize = 512;
 
 /// How many elements of an array at the top are kept.
 const ELEMENTS: usize = 8;
@@ -48,17 +50,12 @@ enum State {
     Outside,
     /// In an object or array, between strings.
     Structure,
-    /// The same behind white space, of which a blank is kept.
-    Blank,
     /// Behind a `[` that may begin an array of numbers.
     ArrayStart,
-    Numbers,
+    /// In an array of numbers that began here, in what is kept.
+    Numbers { start: usize, dropped: bool },
     /// In a string of which so many bytes have come; `name` is where the name of a field at the top begins.
-    String {
-        length: usize,
-        escaped: bool,
-        name: Option<usize>,
-    },
+    String { length: usize, escaped: bool, name: Option<usize> },
     /// In a value that is dropped, or in several.
     Dropped(Dropped),
     /// What is no object or array at the top: held up to the end, where it will not parse.
@@ -151,26 +148,19 @@ impl Whole {
         match self.state {
             State::String { length, escaped, name } => return self.string(rest, length, escaped, name),
             State::Dropped(dropped) => return self.pass_over(rest, dropped),
-            State::Numbers => {
-                let end = rest.iter().position(|byte| !is_of_numbers(*byte));
-                if end.is_some() {
-                    self.state = State::Structure;
-                }
-                return rest.split_at(end.unwrap_or(rest.len())).1;
-            }
+            State::Numbers { start, dropped } => return self.numbers(rest, start, dropped),
             State::Stray => {
                 self.keep(rest);
                 return &[];
             }
-            State::Outside | State::Structure | State::Blank | State::ArrayStart => {}
+            State::Outside | State::Structure | State::ArrayStart => {}
         }
         let Some((&byte, tail)) = rest.split_first() else {
             return rest;
         };
         if byte.is_ascii_whitespace() {
-            if self.state == State::Structure {
-                self.keep(b" ");
-                self.state = State::Blank;
+            if self.state != State::Outside {
+                self.keep(&[byte]);
             }
         } else if self.state == State::Outside {
             self.begin(byte);
@@ -206,8 +196,7 @@ impl Whole {
         self.state = State::Structure;
         match byte {
             b'-' | b'0'..=b'9' if begins_array => {
-                self.state = State::Numbers;
-                return;
+                self.state = State::Numbers { start: self.kept.len(), dropped: false };
             }
             b',' if self.depth == 1 => {
                 if let Top::Element { number } = &mut self.top {
@@ -234,6 +223,24 @@ impl Whole {
             _ => {}
         }
         self.keep(&[byte]);
+    }
+
+    fn numbers<'r>(&mut self, rest: &'r [u8], start: usize, dropped: bool) -> &'r [u8] {
+        let end = rest.iter().position(|byte| !is_of_numbers(*byte));
+        let (run, tail) = rest.split_at(end.unwrap_or(rest.len()));
+        if !dropped {
+            let room = LONGEST_NUMBERS.saturating_sub(self.kept.len().saturating_sub(start));
+            let (fitting, more) = run.split_at(room.min(run.len()));
+            self.keep(fitting);
+            if !more.is_empty() {
+                self.kept.truncate(start);
+                self.state = State::Numbers { start, dropped: true };
+            }
+        }
+        if end.is_some() {
+            self.state = State::Structure;
+        }
+        tail
     }
 
     fn string<'r>(&mut self, rest: &'r [u8], length: usize, escaped: bool, name: Option<usize>) -> &'r [u8] {
@@ -310,3 +317,6 @@ impl Whole {
 fn is_of_numbers(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b',' | b'.' | b'-' | b'+' | b'e' | b'E' | b' ' | b'\n' | b'\r' | b'\t')
 }
+
+#[cfg(test)]
+mod tests;
