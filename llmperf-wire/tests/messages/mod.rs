@@ -1,5 +1,5 @@
 //! Writes messages of the binary event stream.
-#![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test takes what it needs")]
 
 /// A message with these headers, as they stand on the wire.
 pub fn message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
