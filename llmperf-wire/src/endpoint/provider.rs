@@ -62,8 +62,6 @@ const IN_PATHS: &[(&str, &str)] = &[
     ("perplexity", "perplexity"),
     ("perplexity-ai", "perplexity"),
     ("xai", "x_ai"),
-    // Publishers of Vertex AI have paths like no one else's.
-    ("publishers", "gcp.vertex_ai"),
 ];
 
 impl<'a> Host<'a> {
@@ -115,6 +113,10 @@ fn starts_with(label: &str, word: &str) -> bool {
 
 /// The provider that the path names: the last one, should there be several.
 pub(super) fn in_path(path: &str) -> Option<&'static str> {
+    // Vertex AI puts the publisher of a model into its paths.
+    if path.split('/').any(|segment| segment == "publishers") {
+        return Some("gcp.vertex_ai");
+    }
     path.rsplit('/')
         .find_map(|segment| IN_PATHS.iter().find(|(word, _)| *word == segment).map(|(_, provider)| *provider))
 }
