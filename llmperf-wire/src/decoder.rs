@@ -294,6 +294,8 @@ impl Decoder {
         answer.open = Open::Nothing;
         let (framing, dialect) = match form {
             sniff::Form::Whole => return self.expect_whole(hint),
+            // An error, in the array that was expected.
+            sniff::Form::Array if answer.refusal.is_some() => return self.expect_whole(hint),
             sniff::Form::Blind => return self.frame(Framing::Blind, Form::Blind),
             sniff::Form::ServerSentEvents => {
                 answer.open = Open::Dialect(Signs::default());

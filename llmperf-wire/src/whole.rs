@@ -51,7 +51,7 @@ impl Reader {
     }
 
     pub(crate) fn dialect(&self) -> Option<Dialect> {
-        self.shown.or(self.hint)
+        self.shown
     }
 
     pub(crate) fn is_stream(&self) -> bool {
@@ -60,53 +60,50 @@ impl Reader {
 
     /// Says what a value means.
     pub(crate) fn read<'a>(&mut self, data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
-        let shape = Shape::of(data)?;
-        let shape = match shape {
-            _ if self.refused => Shape::Error,
-            Shape::Unknown => self.hint.map_or(Shape::Unknown, Shape::OfDialect),
-            known => known,
-        };
-        let known = match shape {
-            Shape::OfDialect(dialect) => {
-                let known = read_dialect(dialect, data, chunk)?;
-                self.shown = self.shown.or(Some(dialect).filter(|_| known == Known::Yes));
-                if dialect == Dialect::Ollama && known == Known::Yes {
-                    self.streams |= !chunk.terminal && chunk.failure.is_none();
-                    return Ok(known);
+        let shape = if self.refused { Shape::Error } else { Shape::of(data)? };
+        let mut known = Known::Yes;
+        match (shape, self.hint) {
+            (Shape::Error, _) => refusal::read(data, chunk)?,
+            (Shape::Figures, _) => figures::read(data, chunk)?,
+            (Shape::OfDialect(dialect), _) => self.read_dialect(dialect, data, chunk)?,
+            (Shape::Unknown, Some(dialect)) => {
+                self.read_dialect(dialect, data, chunk)?;
+                if says_nothing(chunk) {
+                    known = Known::No;
                 }
-                known
             }
-            Shape::Figures => {
-                figures::read(data, chunk)?;
-                Known::Yes
-            }
-            Shape::Error => {
-                refusal::read(data, chunk)?;
-                Known::Yes
-            }
-            Shape::Unknown => Known::No,
-        };
-        chunk.terminal = chunk.failure.is_none();
+            (Shape::Unknown, None) => known = Known::No,
+        }
+        if !self.streams {
+            chunk.terminal = chunk.failure.is_none();
+        }
         Ok(known)
+    }
+
+    fn read_dialect<'a>(&mut self, dialect: Dialect, data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+        self.shown = Some(dialect);
+        match dialect {
+            Dialect::OpenAiChat => openai_chat::read_whole(data, chunk),
+            Dialect::OpenAiResponses => openai_responses::whole::read(data, chunk),
+            Dialect::Anthropic => anthropic::whole::read(data, chunk),
+            Dialect::Cohere => cohere::whole::read(data, chunk),
+            Dialect::BedrockConverse => bedrock::whole::read(data, chunk),
+            Dialect::Gemini | Dialect::GeminiArray => gemini::read(Payload { name: &[], data }, chunk).map(drop),
+            Dialect::Ollama => {
+                let known = ollama::read(data, chunk)?;
+                self.streams |= known == Known::Yes && !chunk.terminal && chunk.failure.is_none();
+                Ok(())
+            }
+        }
     }
 }
 
-fn read_dialect<'a>(dialect: Dialect, data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
-    match dialect {
-        Dialect::OpenAiChat => openai_chat::read_whole(data, chunk)?,
-        Dialect::OpenAiResponses => openai_responses::whole::read(data, chunk)?,
-        Dialect::Anthropic => anthropic::whole::read(data, chunk)?,
-        Dialect::Cohere => cohere::whole::read(data, chunk)?,
-        Dialect::BedrockConverse => bedrock::whole::read(data, chunk)?,
-        Dialect::Gemini | Dialect::GeminiArray => return gemini::read(Payload { name: &[], data }, chunk),
-        Dialect::Ollama => return ollama::read(data, chunk),
-    }
-    let says_nothing = chunk.usage.is_none()
+fn says_nothing(chunk: &Chunk<'_>) -> bool {
+    chunk.usage.is_none()
         && chunk.failure.is_none()
         && chunk.model.is_none()
         && chunk.pieces.len() == 0
-        && chunk.finishes.len() == 0;
-    Ok(if says_nothing { Known::No } else { Known::Yes })
+        && chunk.finishes.len() == 0
 }
 
 /// Reads an event of a stream whose dialect has not shown itself: failures look alike everywhere.
