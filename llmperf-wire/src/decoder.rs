@@ -1,12 +1,15 @@
 //! The decoder of one answer: a framing and a reading put together, and the count of what made no event.
 
+mod answer;
+
 use crate::dialect::{Dialect, Known, Payload, Reading, Sees, exception};
 use crate::endpoint::Endpoint;
 use crate::event::{Chunk, Event, Origin};
-use crate::framing::{EventStream, Frame, Framing, JsonArray, Lines, Sse, Whole};
+use crate::framing::{Frame, Framing};
 use crate::json::Malformed;
-use crate::sniff::{self, Declared, Opening, Signs};
-use crate::whole::{self, Refusal};
+use crate::sniff::Declared;
+use crate::whole::Refusal;
+use answer::{Answer, Open, Plan};
 
 /// Turns the bytes of one answer into [`Event`]s.
 ///
@@ -24,16 +27,6 @@ pub struct Decoder {
     answer: Option<Box<Answer>>,
 }
 
-/// An answer whose head is known, or that has to show what it is.
-#[derive(Debug)]
-struct Answer {
-    plan: Plan,
-    limit: Option<usize>,
-    refusal: Option<Refusal>,
-    form: Option<Form>,
-    open: Open,
-}
-
 /// What an answer turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -44,27 +37,6 @@ pub enum Form {
     Whole,
     /// Nothing that can be read: a page for people, compressed bytes.
     Blind,
-}
-
-/// How each answer is begun.
-#[derive(Debug, Clone, Copy)]
-enum Plan {
-    Stream(Dialect),
-    Whole(Option<Dialect>),
-    Sniff {
-        hint: Option<Dialect>,
-        declared: Declared,
-        /// An array can be a stream.
-        array_streams: bool,
-    },
-}
-
-/// What the bytes have still to show.
-#[derive(Debug)]
-enum Open {
-    Nothing,
-    Form(Opening),
-    Dialect(Signs),
 }
 
 /// What a decoder met besides well-formed events that it knows.
@@ -126,18 +98,6 @@ impl Decoder {
         Self::planned(Plan::Sniff { hint, declared: Declared::of(content_type), array_streams })
     }
 
-    fn planned(plan: Plan) -> Self {
-        let answer = Answer { plan, limit: None, refusal: None, form: None, open: Open::Nothing };
-        let mut decoder = Self {
-            framing: Framing::Blind,
-            reading: Reading::Unknown,
-            counts: Counts::default(),
-            answer: Some(Box::new(answer)),
-        };
-        decoder.begin();
-        decoder
-    }
-
     /// Sets how many bytes of one event may be held; 1 MiB by default. A larger event is dropped and counted.
     #[must_use = "the setter consumes the decoder and returns it"]
     pub fn limit(mut self, bytes: usize) -> Self {
@@ -160,18 +120,6 @@ impl Decoder {
     #[must_use = "the setter consumes the decoder and returns it"]
     pub fn error_kind(self, kind: &str) -> Self {
         self.refused(|refusal| refusal.set_kind(kind))
-    }
-
-    fn refused(mut self, set: impl FnOnce(&mut Refusal)) -> Self {
-        let plan = self.dialect().map_or(Plan::Whole(None), Plan::Stream);
-        let answer = self.answer.get_or_insert_with(|| {
-            Box::new(Answer { plan, limit: None, refusal: None, form: Some(Form::Stream), open: Open::Nothing })
-        });
-        set(answer.refusal.get_or_insert_default());
-        if let Reading::Whole(reader) = &mut self.reading {
-            reader.refuse();
-        }
-        self
     }
 
     /// The dialect that it reads; none while the answer has not shown it, or if it has none.
@@ -229,111 +177,15 @@ impl Decoder {
             self.settle(form);
             self.push_framed(&held, &mut sink);
         }
-        let Self { framing, reading, answer, counts, .. } = self;
-        let refusal = answer.as_ref().and_then(|answer| answer.refusal.as_ref());
-        framing.finish(|frame| interpret(frame, reading, refusal, counts, &mut sink));
-        self.begin();
-    }
-
-    /// Makes it ready for an answer; the buffers of a known framing are used again.
-    fn begin(&mut self) {
-        match self.answer.as_ref().map(|answer| answer.plan) {
-            None | Some(Plan::Stream(_)) => self.reading = self.dialect().map_or(Reading::Unknown, Dialect::reading),
-            Some(Plan::Whole(hint)) => self.expect_whole(hint),
-            Some(Plan::Sniff { declared, array_streams, .. }) => {
-                self.framing = Framing::Blind;
-                self.reading = Reading::Unknown;
-                if let Some(answer) = &mut self.answer {
-                    answer.form = None;
-                    answer.open = Open::Form(Opening::new(declared, array_streams));
-                }
-            }
-        }
-    }
-
-    fn frame(&mut self, framing: Framing, form: Form) {
-        let limit = self.answer.as_mut().and_then(|answer| {
-            answer.form = Some(form);
-            answer.limit
-        });
-        self.framing = match limit {
-            Some(bytes) => framing.limit(bytes),
-            None => framing,
-        };
-    }
-
-    fn expect_whole(&mut self, hint: Option<Dialect>) {
-        let refused = self.answer.as_ref().is_some_and(|answer| answer.refusal.is_some());
-        self.frame(Framing::Whole(Box::new(Whole::new())), Form::Whole);
-        self.reading = Reading::Whole(Box::new(whole::Reader::new(hint, refused)));
-    }
-
-    /// The same as `push` where an answer has still to show something, or comes with a status.
-    #[inline(never)]
-    fn push_answer(&mut self, read: &[u8], sink: &mut impl FnMut(Event<'_>)) {
-        let mut rest = read;
-        if let Some(Open::Form(opening)) = self.answer.as_mut().map(|answer| &mut answer.open) {
-            let Some((form, held, behind)) = opening.push(read) else {
-                return;
-            };
-            self.settle(form);
-            self.push_framed(&held, sink);
-            rest = behind;
-        }
-        self.push_framed(rest, sink);
-    }
-
-    /// The form has become clear.
-    fn settle(&mut self, form: sniff::Form) {
-        let Some(answer) = &mut self.answer else {
-            return;
-        };
-        let Plan::Sniff { hint, .. } = answer.plan else {
-            return;
-        };
-        answer.open = Open::Nothing;
-        let (framing, dialect) = match form {
-            sniff::Form::Whole => return self.expect_whole(hint),
-            // An error, in the array that was expected.
-            sniff::Form::Array if answer.refusal.is_some() => return self.expect_whole(hint),
-            sniff::Form::Blind => return self.frame(Framing::Blind, Form::Blind),
-            sniff::Form::ServerSentEvents => {
-                answer.open = Open::Dialect(Signs::default());
-                let hint = if hint == Some(Dialect::GeminiArray) { Some(Dialect::Gemini) } else { hint };
-                (Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)), hint)
-            }
-            sniff::Form::Lines => {
-                answer.open = Open::Dialect(Signs::default());
-                (Framing::Lines(Lines::new()), hint)
-            }
-            sniff::Form::Array => (Framing::JsonArray(JsonArray::new()), Some(Dialect::GeminiArray)),
-            sniff::Form::Binary => (Framing::EventStream(EventStream::new()), Some(Dialect::BedrockConverse)),
-        };
-        self.frame(framing, Form::Stream);
-        self.reading = dialect.map_or(Reading::Unknown, Dialect::reading);
-    }
-
-    /// Takes bytes whose form is known, and looks out for their dialect.
-    fn push_framed(&mut self, read: &[u8], sink: &mut impl FnMut(Event<'_>)) {
-        let mut dialect = self.dialect();
         let Self { framing, reading, answer, counts } = self;
-        let Some(Answer { refusal, open, .. }) = answer.as_deref_mut() else {
-            return;
-        };
-        let refusal = refusal.as_ref();
-        framing.push(read, |frame| {
-            if let (Frame::Event { name, data, .. }, Open::Dialect(signs)) = (frame, &mut *open) {
-                let shown = signs.look(name, data);
-                if let Some(shown) = shown.filter(|shown| dialect.is_none_or(|expected| !expected.reads_like(*shown))) {
-                    dialect = Some(shown);
-                    *reading = shown.reading();
-                }
-                if shown.is_some() || signs.is_over() {
-                    *open = Open::Nothing;
-                }
-            }
-            interpret(frame, reading, refusal, counts, sink);
-        });
+        match answer.as_deref_mut() {
+            None => framing.finish(|frame| interpret(frame, reading, None, counts, &mut sink)),
+            Some(Answer { refusal, open, .. }) => framing.finish(|frame| {
+                open.look(frame, reading);
+                interpret(frame, reading, refusal.as_ref(), counts, &mut sink);
+            }),
+        }
+        self.begin();
     }
 }
 

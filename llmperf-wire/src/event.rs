@@ -38,6 +38,8 @@ pub struct Chunk<'a> {
     pub origin: Origin,
     /// The dialect that it was read by; none if it is of no known one.
     pub dialect: Option<Dialect>,
+    /// It is a whole answer, not an event of a stream.
+    pub whole: bool,
     /// The figures of its usage report; each is what the stream has used so far, never to be added up.
     pub usage: Option<Usage>,
     /// The failure that it reports.
@@ -67,6 +69,7 @@ impl<'a> Chunk<'a> {
         Self {
             origin,
             dialect: None,
+            whole: false,
             usage: None,
             failure: None,
             terminal: false,

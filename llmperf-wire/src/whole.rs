@@ -75,6 +75,7 @@ impl Reader {
             (Shape::Unknown, None) => known = Known::No,
         }
         if !self.streams {
+            chunk.whole = true;
             chunk.terminal = chunk.failure.is_none();
         }
         Ok(known)
