@@ -233,7 +233,7 @@ fn as_object(fields: std::collections::BTreeMap<String, serde_json::Value>) -> s
 /// What one payload says, but for what payloads repeat of their answer.
 fn said(decoder: &mut Decoder, payload: &str) -> String {
     let mut said = String::new();
-    let dialect = decoder.dialect();
+    let dialect = decoder.dialect().unwrap();
     let mut take = |event: Event<'_>| {
         said = match event {
             Event::Chunk(chunk) => format!(
