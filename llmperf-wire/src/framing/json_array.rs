@@ -6,9 +6,8 @@
 //!
 //! Elements are told apart by their brackets and strings alone: whether one is well-formed is for its reader to find.
 
-use memchr::memchr2;
-
 use super::{DEFAULT_LIMIT, Frame};
+use crate::json::quote_or_escape;
 
 /// An incremental parser of a JSON array.
 ///
@@ -212,17 +211,22 @@ impl Inside {
                     return Some(at);
                 }
             }
-            let byte = bytes.get(at)?;
-            match byte {
-                b'"' => self.string = true,
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' if self.depth > 1 => self.depth -= 1,
-                b'}' | b']' if self.depth == 1 => {
+            let rest = bytes.get(at..)?;
+            at += if self.depth > 0 {
+                rest.iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))?
+            } else {
+                rest.iter().position(|byte| b"\"{[}], \t\n\r".contains(byte))?
+            };
+            match (bytes.get(at)?, self.depth) {
+                (b'"', _) => self.string = true,
+                (b'{' | b'[', _) => self.depth += 1,
+                (b'}' | b']', 1) => {
                     self.depth = 0;
                     return Some(at + 1);
                 }
-                b']' | b',' | b' ' | b'\t' | b'\n' | b'\r' if self.depth == 0 => return Some(at),
-                _ => {}
+                (b'}', 0) => {}
+                (_, 0) => return Some(at),
+                _ => self.depth -= 1,
             }
             at += 1;
         }
@@ -232,7 +236,7 @@ impl Inside {
     fn string_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = usize::from(std::mem::take(&mut self.escape));
         loop {
-            at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
+            at += quote_or_escape(bytes.get(at..)?)?;
             if bytes.get(at) == Some(&b'"') {
                 self.string = false;
                 return Some(at + 1);
