@@ -216,3 +216,6 @@ fn is_something(json: &mut Json<'_>) -> bool {
         Some(_) => true,
     }
 }
+
+#[cfg(test)]
+mod tests;
