@@ -7,6 +7,7 @@ mod failure;
 mod finish;
 mod openai_chat;
 mod openai_responses;
+mod shape;
 
 use crate::event::Chunk;
 use crate::framing::{Framing, Sse};
@@ -48,7 +49,7 @@ impl Dialect {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
-            Self::Cohere => Reading::Cohere,
+            Self::Cohere => Reading::Cohere(cohere::Reader::default()),
         }
     }
 }
@@ -86,7 +87,7 @@ pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
-    Cohere,
+    Cohere(cohere::Reader),
 }
 
 impl Reading {
@@ -97,7 +98,7 @@ impl Reading {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
-            Self::Cohere => cohere::read(payload, chunk),
+            Self::Cohere(reader) => reader.read(payload, chunk),
         }
     }
 }
