@@ -157,12 +157,15 @@ impl<'a> Json<'a> {
         Ok(self.text()?.and_then(|text| text.word()))
     }
 
-    /// The value ahead as it is written.
-    pub(crate) fn written(&mut self) -> Parsed<Text<'a>> {
+    /// The value ahead as it is written, if it is an object; else the string ahead, unless it is empty.
+    pub(crate) fn text_or_object(&mut self) -> Parsed<Option<Text<'a>>> {
+        if self.peek() != Some(b'{') {
+            return self.text();
+        }
         let start = self.rest;
         self.skip()?;
-        let (value, _) = start.split_at(start.len() - self.rest.len());
-        Ok(Text::plain(value.trim_ascii_start()))
+        let (object, _) = start.split_at(start.len() - self.rest.len());
+        Ok(Some(Text::plain(object)))
     }
 
     /// The whole number ahead; some servers write it as `14.0`.

@@ -64,8 +64,8 @@ fn read_function<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, values: &mut Va
         b"name" => take(json, chunk, values, PieceKind::Tool),
         // A string that is JSON in turn; some servers write the object itself.
         b"arguments" if json.peek() == Some(b'{') => {
-            let arguments = json.written()?;
-            chunk.output(PieceKind::Tool, Some(arguments));
+            let arguments = json.text_or_object()?;
+            chunk.output(PieceKind::Tool, arguments);
             Ok(())
         }
         b"arguments" => take(json, chunk, values, PieceKind::Tool),
