@@ -10,6 +10,7 @@ pub(crate) mod gemini;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
+mod shape;
 
 use crate::event::Chunk;
 use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
@@ -83,7 +84,7 @@ impl Dialect {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
-            Self::Cohere => Reading::Cohere,
+            Self::Cohere => Reading::Cohere(cohere::Reader::default()),
             Self::Gemini | Self::GeminiArray => Reading::Gemini(self),
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
@@ -124,7 +125,7 @@ pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
-    Cohere,
+    Cohere(cohere::Reader),
     /// As events or as an array.
     Gemini(Dialect),
     Ollama,
@@ -143,7 +144,7 @@ impl Reading {
             Self::OpenAiChat(_) => Dialect::OpenAiChat,
             Self::OpenAiResponses(_) => Dialect::OpenAiResponses,
             Self::Anthropic(_) => Dialect::Anthropic,
-            Self::Cohere => Dialect::Cohere,
+            Self::Cohere(_) => Dialect::Cohere,
             Self::Gemini(dialect) => *dialect,
             Self::Ollama => Dialect::Ollama,
             Self::BedrockConverse => Dialect::BedrockConverse,
@@ -159,7 +160,7 @@ impl Reading {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
-            Self::Cohere => cohere::read(payload, chunk),
+            Self::Cohere(reader) => reader.read(payload, chunk),
             Self::Gemini(_) => gemini::read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),
