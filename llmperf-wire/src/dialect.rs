@@ -73,7 +73,7 @@ impl Dialect {
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
             Self::Cohere => Reading::Cohere,
-            Self::Gemini | Self::GeminiArray => Reading::Gemini,
+            Self::Gemini | Self::GeminiArray => Reading::Gemini(gemini::Reader::default()),
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
         }
@@ -114,7 +114,7 @@ pub(crate) enum Reading {
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
     Cohere,
-    Gemini,
+    Gemini(gemini::Reader),
     Ollama,
     BedrockConverse,
 }
@@ -128,7 +128,7 @@ impl Reading {
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
             Self::Cohere => cohere::read(payload, chunk),
-            Self::Gemini => gemini::read(payload, chunk),
+            Self::Gemini(reader) => reader.read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),
         }
