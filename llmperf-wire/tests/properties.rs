@@ -132,12 +132,11 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 /// Payloads of a dialect that are alike, nearly alike, cut, or in another order, so that what is remembered of one may
 /// mislead about the next.
 fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
-    let [chat, responses, messages, cohere] = DIALECTS.map(|(dialect, _)| dialect);
     prop_oneof![
-        pieced(&CHAT).prop_map(move |payloads| (chat, payloads)),
-        pieced(&RESPONSES).prop_map(move |payloads| (responses, payloads)),
-        pieced(&MESSAGES).prop_map(move |payloads| (messages, payloads)),
-        pieced(&COHERE).prop_map(move |payloads| (cohere, payloads)),
+        pieced(&CHAT).prop_map(|payloads| (Dialect::OpenAiChat, payloads)),
+        pieced(&RESPONSES).prop_map(|payloads| (Dialect::OpenAiResponses, payloads)),
+        pieced(&MESSAGES).prop_map(|payloads| (Dialect::Anthropic, payloads)),
+        pieced(&COHERE).prop_map(|payloads| (Dialect::Cohere, payloads)),
     ]
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Reader;
 use crate::dialect::Dialect;
-use crate::event::{Chunk, Origin};
+use crate::event::{Chunk, Failure, Origin};
 use crate::framing::{Frame, Whole};
 
 /// Names that the readings look for, where they should stand and where they should not.
@@ -81,7 +81,7 @@ fn figures(hint: Option<Dialect>, refused: bool, data: &[u8]) -> String {
     let mut chunk = Chunk::new(Origin::Event, false);
     let known = Reader::new(hint, refused).read(data, &mut chunk);
     let finishes: Vec<_> = chunk.finishes().collect();
-    let error_type = chunk.failure.as_ref().map(|failure| failure.error_type());
+    let error_type = chunk.failure.as_ref().map(Failure::error_type);
     format!(
         "{known:?} {:?} {:?} {finishes:?} {error_type:?} {:?} {:?} {} {}",
         chunk.usage,
