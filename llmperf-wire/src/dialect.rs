@@ -10,6 +10,7 @@ mod gemini;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod shape;
 
 use crate::event::Chunk;
 use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
@@ -72,7 +73,7 @@ impl Dialect {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
-            Self::Cohere => Reading::Cohere,
+            Self::Cohere => Reading::Cohere(cohere::Reader::default()),
             Self::Gemini | Self::GeminiArray => Reading::Gemini(gemini::Reader::default()),
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
@@ -113,7 +114,7 @@ pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
-    Cohere,
+    Cohere(cohere::Reader),
     Gemini(gemini::Reader),
     Ollama,
     BedrockConverse,
@@ -127,7 +128,7 @@ impl Reading {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
-            Self::Cohere => cohere::read(payload, chunk),
+            Self::Cohere(reader) => reader.read(payload, chunk),
             Self::Gemini(reader) => reader.read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),

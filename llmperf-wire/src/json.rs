@@ -31,11 +31,6 @@ impl<'a> Json<'a> {
         Self { rest: text, depth: 0 }
     }
 
-    /// A reader that goes on where another one stopped, inside `depth` objects and arrays.
-    pub(crate) fn inside(depth: u32, rest: &'a [u8]) -> Self {
-        Self { rest, depth }
-    }
-
     /// Gives each field of a text that must be one object and nothing else to `field`.
     #[inline]
     pub(crate) fn only_object(text: &'a [u8], field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
@@ -50,6 +45,11 @@ impl<'a> Json<'a> {
     /// How many bytes are still ahead.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
+    }
+
+    /// What is still ahead.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Checks that nothing but white space is left.
@@ -90,12 +90,6 @@ impl<'a> Json<'a> {
         self.fields(field)
     }
 
-    /// The same for what is left of an object behind the value of one of its fields.
-    #[inline]
-    pub(crate) fn rest_of_object(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
-        if self.more(b'}')? { self.fields(field) } else { Ok(()) }
-    }
-
     #[inline]
     fn fields(&mut self, mut field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
         loop {
@@ -123,12 +117,6 @@ impl<'a> Json<'a> {
             return self.leave();
         }
         self.elements(element)
-    }
-
-    /// The same for what is left of an array behind one of its elements.
-    #[inline]
-    pub(crate) fn rest_of_array(&mut self, element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
-        if self.more(b']')? { self.elements(element) } else { Ok(()) }
     }
 
     #[inline]
