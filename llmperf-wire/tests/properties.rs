@@ -137,6 +137,7 @@ fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
         pieced(&RESPONSES).prop_map(|payloads| (Dialect::OpenAiResponses, payloads)),
         pieced(&MESSAGES).prop_map(|payloads| (Dialect::Anthropic, payloads)),
         pieced(&COHERE).prop_map(|payloads| (Dialect::Cohere, payloads)),
+        pieced(&GEMINI).prop_map(|payloads| (Dialect::Gemini, payloads)),
     ]
 }
 
@@ -232,6 +233,25 @@ const COHERE: Parts = Parts {
         r#"}}},"type":"tool-plan-delta","id":$}"#,
         r#"}},"error":$}}"#,
         "}}}",
+    ],
+};
+
+const GEMINI: Parts = Parts {
+    heads: &[
+        r#"{"usageMetadata":{"promptTokensDetails":[{"modality":"TEXT","tokenCount":7}]"#,
+        r#"{"usageMetadata":{"promptTokensDetails":[{"modality":"AUDIO","tokenCount":7}]"#,
+        r#"{"usageMetadata":{"promptTokensDetails":[{"modality":"TEXT","tokenCount":7},{"modality":4,"tokenCount":$}]"#,
+        r#"{"usageMetadata":{"promptTokensDetails": [ {"modality":"TEXT"} ]"#,
+        r#"{"usageMetadata":{"promptTokensDetails":$"#,
+        r#"{"usageMetadata":{"promptTokensDetails":[]"#,
+    ],
+    tails: &[
+        r#","candidatesTokenCount":3}}"#,
+        r#"},"candidates":[]}"#,
+        r#","promptTokensDetails":$}}"#,
+        "}}",
+        "}",
+        "x}}",
     ],
 };
 
