@@ -1,17 +1,23 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
-mod anthropic;
-mod cohere;
-mod failure;
+pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod cohere;
+pub(crate) mod failure;
 mod finish;
-mod openai_chat;
-mod openai_responses;
+pub(crate) mod gemini;
+pub(crate) mod ollama;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 mod shape;
 
 use crate::event::Chunk;
-use crate::framing::{Framing, Sse};
+use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
 use crate::json::Parsed;
+use crate::whole;
+
+pub(crate) use bedrock::exception;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,14 +32,39 @@ pub enum Dialect {
     Anthropic,
     /// Cohere v2 chat.
     Cohere,
+    /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
+    Gemini,
+    /// The same as one JSON array that grows.
+    GeminiArray,
+    /// Ollama's own protocol, chat and generate.
+    Ollama,
+    /// Amazon Bedrock's `ConverseStream`.
+    BedrockConverse,
 }
 
 impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => Sees::Marker,
+            Self::OpenAiChat
+            | Self::OpenAiResponses
+            | Self::Anthropic
+            | Self::Cohere
+            | Self::GeminiArray
+            | Self::Ollama
+            | Self::BedrockConverse => Sees::Marker,
+            Self::Gemini => Sees::Finish,
         }
+    }
+
+    /// True if the payloads of both are read alike.
+    pub(crate) fn reads_like(self, other: Self) -> bool {
+        self == other || self.streams_in_array() && other.streams_in_array()
+    }
+
+    /// True if an array can be its stream.
+    pub(crate) fn streams_in_array(self) -> bool {
+        matches!(self, Self::Gemini | Self::GeminiArray)
     }
 
     pub(crate) fn framing(self) -> Framing {
@@ -41,6 +72,10 @@ impl Dialect {
             Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
                 Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
             }
+            Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
+            Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
+            Self::Ollama => Framing::Lines(Lines::new()),
+            Self::BedrockConverse => Framing::EventStream(EventStream::new()),
         }
     }
 
@@ -50,6 +85,9 @@ impl Dialect {
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
             Self::Cohere => Reading::Cohere(cohere::Reader::default()),
+            Self::Gemini | Self::GeminiArray => Reading::Gemini(self),
+            Self::Ollama => Reading::Ollama,
+            Self::BedrockConverse => Reading::BedrockConverse,
         }
     }
 }
@@ -88,9 +126,33 @@ pub(crate) enum Reading {
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
     Cohere(cohere::Reader),
+    /// As events or as an array.
+    Gemini(Dialect),
+    Ollama,
+    BedrockConverse,
+    /// An answer that is not streamed.
+    Whole(Box<whole::Reader>),
+    /// A dialect that has not shown itself.
+    Unknown,
 }
 
 impl Reading {
+    /// The dialect that it reads, if that is known.
+    #[inline]
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        Some(match self {
+            Self::OpenAiChat(_) => Dialect::OpenAiChat,
+            Self::OpenAiResponses(_) => Dialect::OpenAiResponses,
+            Self::Anthropic(_) => Dialect::Anthropic,
+            Self::Cohere(_) => Dialect::Cohere,
+            Self::Gemini(dialect) => *dialect,
+            Self::Ollama => Dialect::Ollama,
+            Self::BedrockConverse => Dialect::BedrockConverse,
+            Self::Whole(reader) => return reader.dialect(),
+            Self::Unknown => return None,
+        })
+    }
+
     /// Puts into `chunk` what a payload says.
     #[inline]
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
@@ -99,6 +161,11 @@ impl Reading {
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
             Self::Cohere(reader) => reader.read(payload, chunk),
+            Self::Gemini(_) => gemini::read(payload, chunk),
+            Self::Ollama => ollama::read(payload.data, chunk),
+            Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::Whole(reader) => reader.read(payload.data, chunk),
+            Self::Unknown => whole::read_unknown(payload, chunk),
         }
     }
 }

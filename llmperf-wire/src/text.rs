@@ -55,6 +55,11 @@ impl<'a> Text<'a> {
         Cow::Owned(text)
     }
 
+    /// The text behind the last `byte`, or all of it.
+    pub(crate) fn behind(self, byte: u8) -> Self {
+        Self { raw: self.raw.rsplit(|found| *found == byte).next().unwrap_or(self.raw), ..self }
+    }
+
     /// True if the text is exactly `word`.
     pub(crate) fn is(&self, word: &str) -> bool {
         !self.escaped && self.raw == word.as_bytes()

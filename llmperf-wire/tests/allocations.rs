@@ -1,10 +1,13 @@
 //! What the decoder costs in memory, counted by the allocator: noise cannot move it.
 
+#[path = "messages/mod.rs"]
+mod messages;
+
 use allocation_counter::measure;
 use llmperf_wire::{Decoder, Dialect, Event};
 
 /// Text deltas that hold escapes, as the large hosts write them; each has six bytes of text.
-const DELTAS: [(Dialect, &str); 4] = [
+const TEXTS: [(Dialect, &str); 7] = [
     (
         Dialect::OpenAiChat,
         concat!(
@@ -39,7 +42,51 @@ const DELTAS: [(Dialect, &str); 4] = [
             "\n\n"
         ),
     ),
+    (
+        Dialect::Gemini,
+        concat!(
+            r#"data: {"candidates": [{"content": {"parts": [{"text": "caf\u00e9\n"}],"role": "model"},"index": 0}],"#,
+            r#""usageMetadata": {"promptTokenCount": 4,"totalTokenCount": 4},"modelVersion": "m","responseId": "r"}"#,
+            "\r\n\r\n"
+        ),
+    ),
+    (
+        Dialect::GeminiArray,
+        concat!(
+            r#",{"candidates": [{"content": {"parts": [{"text": "caf\u00e9\n"}],"role": "model"},"index": 0}],"#,
+            "\n",
+            r#""usageMetadata": {"promptTokenCount": 4,"totalTokenCount": 4},"modelVersion": "m","responseId": "r"}"#,
+            "\r\n"
+        ),
+    ),
+    (
+        Dialect::Ollama,
+        concat!(
+            r#"{"model":"m","created_at":"2025-08-20T13:48:24.316155Z","message":{"role":"assistant","#,
+            r#""content":"caf\u00e9\n"},"done":false}"#,
+            "\n"
+        ),
+    ),
 ];
+
+/// The same with that of the binary dialect.
+fn deltas() -> Vec<(Dialect, Vec<u8>)> {
+    let binary = messages::event(
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":0,"delta":{"text":"caf\u00e9\n"},"p":"abcdefghijklmnopqrstuvw"}"#,
+    );
+    let texts = TEXTS.iter().map(|&(dialect, text)| (dialect, text.as_bytes().to_vec()));
+    texts.chain([(Dialect::BedrockConverse, binary)]).collect()
+}
+
+/// A decoder in a stream that has begun.
+fn decoder(dialect: Dialect) -> Decoder {
+    let mut decoder = Decoder::new(dialect);
+    if dialect == Dialect::GeminiArray {
+        decoder.push(b"[", |_| {});
+    }
+    decoder
+}
 
 /// Decodes and counts the bytes of output.
 fn output_bytes(decoder: &mut Decoder, reads: &[&[u8]]) -> usize {
@@ -56,7 +103,7 @@ fn output_bytes(decoder: &mut Decoder, reads: &[&[u8]]) -> usize {
 
 /// Asserts that, once the buffers have grown, the same reads again and again allocate nothing.
 fn assert_steady(dialect: Dialect, reads: &[&[u8]], bytes: usize) {
-    let mut decoder = Decoder::new(dialect);
+    let mut decoder = decoder(dialect);
     output_bytes(&mut decoder, reads);
     let mut counted = 0;
     let allocations = measure(|| {
@@ -70,16 +117,16 @@ fn assert_steady(dialect: Dialect, reads: &[&[u8]], bytes: usize) {
 
 #[test]
 fn a_text_delta_whole_in_its_read_allocates_nothing() {
-    for (dialect, delta) in DELTAS {
-        assert_steady(dialect, &[delta.as_bytes()], 6);
+    for (dialect, delta) in deltas() {
+        assert_steady(dialect, &[&delta], 6);
     }
 }
 
 #[test]
 fn a_text_delta_cut_anywhere_allocates_nothing() {
-    for (dialect, delta) in DELTAS {
+    for (dialect, delta) in deltas() {
         for cut in 1..delta.len() {
-            let (head, tail) = delta.as_bytes().split_at(cut);
+            let (head, tail) = delta.split_at(cut);
             assert_steady(dialect, &[head, tail], 6);
         }
     }
@@ -132,12 +179,38 @@ fn all_events_of_an_answer_allocate_nothing() {
 }
 
 #[test]
+fn all_events_of_an_answer_of_another_framing_allocate_nothing() {
+    let gemini = concat!(
+        "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"ab\",\"thought\":true},{\"functionCall\":{\"name\":\"cd\",\"args\":{}}}]},\"finishReason\":1}],",
+        "\"usageMetadata\":{\"promptTokenCount\":1,\"promptTokensDetails\":[{\"modality\":\"TEXT\",\"tokenCount\":1}]}}"
+    );
+    let ollama = concat!(
+        "{\"message\":{\"content\":\"ab\",\"thinking\":\"cd\"}}\n",
+        "{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"e\",\"arguments\":{}}}]}}\r\n\n",
+        "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":2,\"load_duration\":3}\n",
+    );
+    let bedrock = [
+        messages::event("messageStart", "{\"role\":\"assistant\"}"),
+        messages::event("contentBlockStart", "{\"start\":{\"toolUse\":{\"name\":\"ab\"}}}"),
+        messages::event("contentBlockDelta", "{\"delta\":{\"toolUse\":{\"input\":\"cd\"}}}"),
+        messages::event("messageStop", "{\"stopReason\":\"tool_use\"}"),
+        messages::event("metadata", "{\"usage\":{\"inputTokens\":1},\"metrics\":{\"latencyMs\":3}}"),
+        messages::exception("throttlingException", "{\"message\":\"m\"}"),
+    ]
+    .concat();
+    assert_steady(Dialect::Gemini, &[format!("data: {gemini}\r\n\r\n").as_bytes()], 6);
+    assert_steady(Dialect::GeminiArray, &[format!("{gemini},").as_bytes()], 6);
+    assert_steady(Dialect::Ollama, &[ollama.as_bytes()], 7);
+    assert_steady(Dialect::BedrockConverse, &[&bedrock], 4);
+}
+
+#[test]
 fn a_decoder_is_small() {
     assert!(size_of::<Decoder>() <= 192, "{} bytes in place", size_of::<Decoder>());
-    for (dialect, delta) in DELTAS {
+    for (dialect, delta) in deltas() {
         let allocations = measure(|| {
-            let mut decoder = Decoder::new(dialect);
-            for read in delta.as_bytes().chunks(100) {
+            let mut decoder = decoder(dialect);
+            for read in delta.chunks(100) {
                 output_bytes(&mut decoder, &[read]);
             }
             // Lives to the end: what counts is what it keeps.
@@ -154,10 +227,22 @@ fn memory_stays_bounded_by_the_limit_whatever_comes_in() {
     let endless_event = b"data: 0123456789\n".repeat(64);
     let endless_name = b"event: 0123456789\r".repeat(64);
     let endless_object = b"{\n \"a\": [\n".repeat(64);
-    for endless in [&endless_line[..], &endless_event, &endless_name, &endless_object] {
-        let mut decoder = Decoder::new(Dialect::OpenAiChat).limit(LIMIT);
+    let endless_array = b"[{\"a\":\"\\".repeat(64);
+    let message_that_is_not_ended = messages::event("a", &"x".repeat(LIMIT));
+    for (dialect, start, endless) in [
+        (Dialect::OpenAiChat, &b"data: "[..], &endless_line[..]),
+        (Dialect::OpenAiChat, b"data: ", &endless_event),
+        (Dialect::OpenAiChat, b"data: ", &endless_name),
+        (Dialect::OpenAiChat, b"data: ", &endless_object),
+        (Dialect::Ollama, b"", &endless_line),
+        (Dialect::GeminiArray, b"[", &endless_line),
+        (Dialect::GeminiArray, b"", &endless_array),
+        (Dialect::BedrockConverse, b"", &message_that_is_not_ended),
+        (Dialect::BedrockConverse, &message_that_is_not_ended[..100], &endless_line),
+    ] {
+        let mut decoder = Decoder::new(dialect).limit(LIMIT);
         let allocations = measure(|| {
-            decoder.push(b"data: ", |_| {});
+            decoder.push(start, |_| {});
             for _ in 0..1_000 {
                 decoder.push(endless, |_| {});
             }

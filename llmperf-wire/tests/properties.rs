@@ -1,6 +1,9 @@
 //! Whatever comes in and wherever it is cut: the same events, bounded memory, no panic.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "messages/mod.rs"]
+mod messages;
+
 use llmperf_wire::{Decoder, Dialect, Event};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,12 +11,26 @@ use proptest::prelude::*;
 const LIMIT: usize = 96;
 
 /// The dialects, and the event that carries a text in each.
-const DIALECTS: [(Dialect, &str); 4] = [
+const DIALECTS: [(Dialect, &str); 8] = [
     (Dialect::OpenAiChat, r#"{"choices":[{"index":0,"delta":{"content":$}}]}"#),
     (Dialect::OpenAiResponses, r#"{"type":"response.output_text.delta","delta":$}"#),
     (Dialect::Anthropic, r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":$}}"#),
     (Dialect::Cohere, r#"{"delta":{"message":{"content":{"text":$}}},"type":"content-delta"}"#),
+    (Dialect::Gemini, r#"{"candidates":[{"content":{"parts":[{"text":$}]}}]}"#),
+    (Dialect::GeminiArray, r#"{"candidates":[{"content":{"parts":[{"text":$}]}}]}"#),
+    (Dialect::Ollama, r#"{"message":{"content":$}}"#),
+    (Dialect::BedrockConverse, r#"{"delta":{"text":$}}"#),
 ];
+
+/// A payload, whole or not, as the only event of a stream.
+fn framed(dialect: Dialect, payload: &str) -> Vec<u8> {
+    match dialect {
+        Dialect::GeminiArray => format!("[{payload}").into_bytes(),
+        Dialect::Ollama => format!("{payload}\n").into_bytes(),
+        Dialect::BedrockConverse => messages::event("contentBlockDelta", payload),
+        _ => format!("data: {payload}\n\n").into_bytes(),
+    }
+}
 
 fn dialect() -> impl Strategy<Value = Dialect> {
     prop::sample::select(DIALECTS.map(|(dialect, _)| dialect).to_vec())
@@ -83,20 +100,44 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         b"\xE2\x82\xAC",
         b"\xFF",
         b"0123456789012345678901234567890123456789",
+        b"{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"h\"}]}}]}",
+        b"{\"message\":{\"content\":\"h\\\"]}\"},\"done\":true}\n",
+        b"[",
+        b",",
+        b"]",
+        b"\"",
+        b"\\",
     ])
     .prop_map(<[u8]>::to_vec);
-    prop_oneof![8 => known, 1 => vec(any::<u8>(), 0..8)]
+    prop_oneof![8 => known, 2 => message(), 1 => vec(any::<u8>(), 0..8)]
+}
+
+/// Messages of the binary event stream, some of them just as large as may be, or larger, few of them spoilt.
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    let kinds = prop::sample::select(vec![":event-type", ":event-type", ":error-code", ":x"]);
+    let names = prop::sample::select(vec!["metadata", "messageStop", "contentBlockDelta", "y"]);
+    let fillers = prop_oneof![0usize..40, 0usize..200];
+    (kinds, names, fillers, prop::option::weighted(0.05, any::<prop::sample::Index>())).prop_map(
+        |(kind, name, filler, spoilt)| {
+            let payload = format!("{{\"delta\":{{\"text\":\"{}\"}}}}", "h".repeat(filler));
+            let mut bytes = messages::message(&messages::text_header(kind, name), payload.as_bytes());
+            if let Some(place) = spoilt {
+                *place.get_mut(&mut bytes) ^= 0x10;
+            }
+            bytes
+        },
+    )
 }
 
 /// Payloads of a dialect that are alike, nearly alike, cut, or in another order, so that what is remembered of one may
 /// mislead about the next.
 fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
-    let [chat, responses, messages, cohere] = DIALECTS.map(|(dialect, _)| dialect);
+    let of = |dialect, parts| pieced(parts).prop_map(move |payloads| (dialect, payloads));
     prop_oneof![
-        pieced(&CHAT).prop_map(move |payloads| (chat, payloads)),
-        pieced(&RESPONSES).prop_map(move |payloads| (responses, payloads)),
-        pieced(&MESSAGES).prop_map(move |payloads| (messages, payloads)),
-        pieced(&COHERE).prop_map(move |payloads| (cohere, payloads)),
+        of(Dialect::OpenAiChat, &CHAT),
+        of(Dialect::OpenAiResponses, &RESPONSES),
+        of(Dialect::Anthropic, &MESSAGES),
+        of(Dialect::Cohere, &COHERE),
     ]
 }
 
@@ -286,7 +327,8 @@ fn as_object(fields: std::collections::BTreeMap<String, serde_json::Value>) -> s
 /// What one payload says, but for what payloads repeat of their answer.
 fn said(decoder: &mut Decoder, payload: &str) -> String {
     let mut said = String::new();
-    decoder.push(format!("data: {payload}\n\n").as_bytes(), |event| {
+    let dialect = decoder.dialect().unwrap();
+    let mut take = |event: Event<'_>| {
         said = match event {
             Event::Chunk(chunk) => format!(
                 "{:?} {:?} {:?} {:?} {:?}",
@@ -298,7 +340,11 @@ fn said(decoder: &mut Decoder, payload: &str) -> String {
             ),
             other => format!("{other:?}"),
         };
-    });
+    };
+    decoder.push(&framed(dialect, payload), &mut take);
+    if dialect == Dialect::GeminiArray {
+        decoder.finish(take);
+    }
     said
 }
 
@@ -324,7 +370,8 @@ proptest! {
             part -= 1;
         }
         let mut decoder = Decoder::new(dialect);
-        decoder.push(format!("data: {}\n\n", &whole[..part]).as_bytes(), |_| {});
+        decoder.push(&framed(dialect, &whole[..part]), |_| {});
+        decoder.finish(|_| {});
         prop_assert_eq!(decoder.counts().malformed, 1, "{}", &whole[..part]);
     }
 
@@ -336,6 +383,24 @@ proptest! {
         let (whole, _) = report(dialect, [stream.as_slice()]);
         let (cut, _) = report(dialect, cut(&stream, &lengths));
         prop_assert_eq!(cut, whole);
+    }
+
+    #[test]
+    fn messages_may_be_cut_anywhere(sent in vec(message(), 0..20), lengths in vec(1usize..150, 1..12)) {
+        let stream = sent.concat();
+        let (whole, _) = report(Dialect::BedrockConverse, [stream.as_slice()]);
+        let (cut, held) = report(Dialect::BedrockConverse, cut(&stream, &lengths));
+        prop_assert_eq!(cut, whole);
+        prop_assert!(held <= LIMIT);
+    }
+
+    #[test]
+    fn elements_may_be_cut_anywhere(values in vec(json_object(), 0..8), lengths in vec(1usize..40, 1..12)) {
+        let stream = serde_json::to_string_pretty(&values).unwrap();
+        let (whole, _) = report(Dialect::GeminiArray, [stream.as_bytes()]);
+        let (cut, held) = report(Dialect::GeminiArray, cut(stream.as_bytes(), &lengths));
+        prop_assert_eq!(cut, whole);
+        prop_assert!(held <= LIMIT);
     }
 
     #[test]
@@ -363,7 +428,7 @@ proptest! {
             let json = event.replace('$', &serde_json::to_string(&text).unwrap());
             let mut seen = Vec::new();
             let mut decoder = Decoder::new(dialect);
-            decoder.push(format!("data: {json}\n\n").as_bytes(), |event| {
+            decoder.push(&framed(dialect, &json), |event| {
                 if let Event::Chunk(chunk) = event {
                     seen.extend(chunk.outputs().map(|piece| (piece.text.decode().into_owned(), piece.text.len())));
                 }

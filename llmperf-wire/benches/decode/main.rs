@@ -1,12 +1,18 @@
-//! Decoding streams on the side, against eventsource-stream and serde_json into typed structs.
+//! Decoding streams on the side, against serde_json into typed structs behind what a client takes for the framing:
+//! eventsource-stream, lines, the AWS SDK's event stream.
 //!
 //! `cargo bench -p llmperf-wire` prints criterion's figures and then, taken in turns, the ratios that the budget speaks of:
 //! to structs as client crates have them and, where events have types, to structs chosen by the event's name.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
+mod bedrock;
 mod chat;
 mod cohere;
+#[path = "../../tests/messages/mod.rs"]
+mod event_stream;
+mod gemini;
 mod messages;
+mod ollama;
 mod responses;
 
 use std::convert::Infallible;
@@ -33,8 +39,32 @@ fn named(name: &str, data: &str) -> Vec<u8> {
 /// Bytes of output and tokens: what both sides must agree on.
 type Sum = (usize, u64);
 
-/// How a baseline reads the name and the data of an event.
-type Typed = fn(&str, &str, &mut Sum);
+/// A way to read a stream into typed structs.
+#[derive(Clone, Copy)]
+enum Typed {
+    /// Server-sent events by eventsource-stream: what is done with the name and the data of each.
+    Event(fn(&str, &str, &mut Sum)),
+    /// Other framings: all of it.
+    Stream(fn(&[Vec<u8>]) -> Sum),
+}
+
+impl Typed {
+    fn read(self, reads: &[Vec<u8>]) -> Sum {
+        let read_event = match self {
+            Self::Event(read_event) => read_event,
+            Self::Stream(read) => return read(reads),
+        };
+        let mut sum = (0, 0);
+        let mut events = stream::iter(reads.iter().map(Ok::<_, Infallible>)).eventsource();
+        block_on(async {
+            while let Some(event) = events.next().await {
+                let event = event.unwrap();
+                read_event(&event.event, &event.data, &mut sum);
+            }
+        });
+        sum
+    }
+}
 
 /// A stream in a dialect, in reads, and the baselines that can read it.
 struct Case {
@@ -80,15 +110,7 @@ impl Case {
     }
 
     fn theirs(&self, typed: Typed) -> Sum {
-        let mut sum = (0, 0);
-        let mut events = stream::iter(black_box(&self.reads).iter().map(Ok::<_, Infallible>)).eventsource();
-        block_on(async {
-            while let Some(event) = events.next().await {
-                let event = event.unwrap();
-                typed(&event.event, &event.data, &mut sum);
-            }
-        });
-        sum
+        typed.read(black_box(&self.reads))
     }
 
     fn bench(&self, criterion: &mut Criterion) {
@@ -128,19 +150,23 @@ fn timed(decode: impl Fn() -> Sum) -> Duration {
 }
 
 fn main() {
-    let chat: [(_, Typed); 1] = [("eventsource-stream + serde_json", chat::typed)];
+    let chat: [(_, Typed); 1] = [("eventsource-stream + serde_json", Typed::Event(chat::typed))];
     let responses: [(_, Typed); 2] = [
-        ("eventsource-stream + serde_json, tagged", responses::tagged),
-        ("eventsource-stream + serde_json, by name", responses::by_name),
+        ("eventsource-stream + serde_json, tagged", Typed::Event(responses::tagged)),
+        ("eventsource-stream + serde_json, by name", Typed::Event(responses::by_name)),
     ];
     let messages: [(_, Typed); 2] = [
-        ("eventsource-stream + serde_json, tagged", messages::tagged),
-        ("eventsource-stream + serde_json, by name", messages::by_name),
+        ("eventsource-stream + serde_json, tagged", Typed::Event(messages::tagged)),
+        ("eventsource-stream + serde_json, by name", Typed::Event(messages::by_name)),
     ];
     let cohere: [(_, Typed); 2] = [
-        ("eventsource-stream + serde_json, tagged", cohere::tagged),
-        ("eventsource-stream + serde_json, by name", cohere::by_name),
+        ("eventsource-stream + serde_json, tagged", Typed::Event(cohere::tagged)),
+        ("eventsource-stream + serde_json, by name", Typed::Event(cohere::by_name)),
     ];
+    let gemini = [("eventsource-stream + serde_json", Typed::Event(gemini::typed))];
+    let array = [("serde_json, element by element", Typed::Stream(gemini::typed_array))];
+    let ollama = [("lines + serde_json", Typed::Stream(ollama::typed))];
+    let bedrock = [("aws-smithy-eventstream + serde_json", Typed::Stream(bedrock::typed))];
     let case = Case::an_event_a_read;
     let cases = [
         case("chat, an event a read", Dialect::OpenAiChat, chat::frames(false), &chat),
@@ -152,6 +178,14 @@ fn main() {
         case("", Dialect::Anthropic, messages::frames(), &messages).large_reads("messages, 16 KiB a read"),
         case("cohere, an event a read", Dialect::Cohere, cohere::frames(), &cohere),
         case("", Dialect::Cohere, cohere::frames(), &cohere).large_reads("cohere, 16 KiB a read"),
+        case("gemini, an event a read", Dialect::Gemini, gemini::events(), &gemini),
+        case("", Dialect::Gemini, gemini::events(), &gemini).large_reads("gemini, 16 KiB a read"),
+        case("gemini array, an element a read", Dialect::GeminiArray, gemini::array(), &array),
+        case("", Dialect::GeminiArray, gemini::array(), &array).large_reads("gemini array, 16 KiB a read"),
+        case("ollama, a line a read", Dialect::Ollama, ollama::lines(), &ollama),
+        case("", Dialect::Ollama, ollama::lines(), &ollama).large_reads("ollama, 16 KiB a read"),
+        case("bedrock, a message a read", Dialect::BedrockConverse, bedrock::messages(), &bedrock),
+        case("", Dialect::BedrockConverse, bedrock::messages(), &bedrock).large_reads("bedrock, 16 KiB a read"),
     ];
 
     let mut criterion = Criterion::default().configure_from_args().sample_size(20);

@@ -22,6 +22,7 @@
 //! The blocks of an answer are no choices: all output belongs to choice 0.
 
 mod usage;
+pub(crate) mod whole;
 
 use super::shape::{Shape, Values};
 use super::{Known, Payload, failure, finish};

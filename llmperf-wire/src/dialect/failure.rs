@@ -5,7 +5,7 @@ use crate::json::{Json, Parsed};
 use crate::text::Text;
 
 /// Reads the value of an `error`: an object or a message. Null, false and the empty string are none.
-pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+pub(crate) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     let failure = match json.peek() {
         Some(b'n' | b'f') => {
             json.skip()?;

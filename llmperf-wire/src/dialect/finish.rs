@@ -28,12 +28,26 @@ const KINDS: &[(FinishKind, &[&str])] = &[
             "blocked",
             "image_safety",
             "language",
+            "image_prohibited_content",
+            "image_recitation",
+            "jailbreak",
+            "model_armor",
         ],
     ),
     (FinishKind::Refusal, &["refusal"]),
     (
         FinishKind::Error,
-        &["error", "timeout", "malformed_function_call", "malformed_model_output", "malformed_tool_use"],
+        &[
+            "error",
+            "timeout",
+            "malformed_function_call",
+            "malformed_model_output",
+            "malformed_tool_use",
+            "malformed_response",
+            "missing_thought_signature",
+            "too_many_tool_calls",
+            "unexpected_tool_call",
+        ],
     ),
 ];
 

@@ -9,7 +9,7 @@
 //! | `delta.tool_calls[].function.{name,arguments}`, `delta.function_call` | tool output |
 //! | `delta.audio.{transcript,data}` | text, media |
 //! | `delta.role`, empty strings, a choice without `delta` (Azure's annotations), `choices: []` | a chunk, no output |
-//! | `choices[].message` beside `delta` (Writer, Perplexity) | the same output again, or all of it so far: skipped |
+//! | `choices[].message` beside `delta` (Writer, Perplexity) | the same output again, or all of it so far: skipped; in an answer that is not streamed, the fields of a delta |
 //! | `choices[].finish_reason` | the choice ends; an empty one says nothing; a repeated one is reported again |
 //! | `choices[].token_ids` (vLLM) | how many tokens the chunk carries |
 //! | `usage`, `x_groq.usage` | what has been used so far; see the table in the module below |
@@ -46,6 +46,23 @@ struct Parse<'c, 'a> {
     /// The payload is itself the error that others put under `error`.
     is_error: bool,
     values: Values,
+    /// The answer is not streamed.
+    is_whole: bool,
+}
+
+/// Says what an answer means that is not streamed: a choice has a `message` in place of a `delta`.
+pub(crate) fn read_whole<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut payload =
+        Parse { chunk, report: Report::default(), is_error: false, values: Values::new(), is_whole: true };
+    payload.read(data)
+}
+
+/// Reads the usage of an answer of the family that holds no words.
+pub(crate) fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
+    let mut report = Report::default();
+    report.read_usage(json)?;
+    report.tell(chunk);
+    Ok(())
 }
 
 impl Reader {
@@ -65,19 +82,24 @@ impl Reader {
         if !is_error && self.shape.read(data, chunk) {
             return Ok(());
         }
-        let mut payload = Parse { chunk, report: Report::default(), is_error, values: Values::new() };
-        Json::only_object(data, |json, name| payload.read_field(json, name))?;
-        let Parse { chunk, report, is_error, values } = payload;
-        report.tell(chunk);
-        if is_error || chunk.failure.is_some() {
-            failure::complete(data, chunk)?;
-        }
+        let mut payload = Parse { chunk, report: Report::default(), is_error, values: Values::new(), is_whole: false };
+        payload.read(data)?;
+        let Parse { chunk, values, .. } = payload;
         self.shape.keep(data, chunk, &values);
         Ok(())
     }
 }
 
 impl<'a> Parse<'_, 'a> {
+    fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
+        Json::only_object(data, |json, name| self.read_field(json, name))?;
+        std::mem::take(&mut self.report).tell(self.chunk);
+        if self.is_error || self.chunk.failure.is_some() {
+            failure::complete(data, self.chunk)?;
+        }
+        Ok(())
+    }
+
     fn read_field(&mut self, json: &mut Json<'a>, name: &[u8]) -> Parsed<()> {
         match name {
             b"id" => self.chunk.id = json.text()?,
@@ -115,6 +137,10 @@ impl<'a> Parse<'_, 'a> {
                 choice.index = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
             }
             b"delta" => {
+                choice.has_delta |= json.peek() == Some(b'{');
+                delta::read(json, self.chunk, &mut self.values)?;
+            }
+            b"message" if self.is_whole => {
                 choice.has_delta |= json.peek() == Some(b'{');
                 delta::read(json, self.chunk, &mut self.values)?;
             }

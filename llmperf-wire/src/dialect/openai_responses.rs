@@ -25,6 +25,7 @@
 //! The items of an answer are no choices: all output belongs to choice 0.
 
 mod response;
+pub(crate) mod whole;
 
 use super::shape::{Shape, Values};
 use super::{Known, Payload, failure};
