@@ -132,12 +132,13 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 /// Payloads of a dialect that are alike, nearly alike, cut, or in another order, so that what is remembered of one may
 /// mislead about the next.
 fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
+    let of = |dialect, parts| pieced(parts).prop_map(move |payloads| (dialect, payloads));
     prop_oneof![
-        pieced(&CHAT).prop_map(|payloads| (Dialect::OpenAiChat, payloads)),
-        pieced(&RESPONSES).prop_map(|payloads| (Dialect::OpenAiResponses, payloads)),
-        pieced(&MESSAGES).prop_map(|payloads| (Dialect::Anthropic, payloads)),
-        pieced(&COHERE).prop_map(|payloads| (Dialect::Cohere, payloads)),
-        pieced(&GEMINI).prop_map(|payloads| (Dialect::Gemini, payloads)),
+        of(Dialect::OpenAiChat, &CHAT),
+        of(Dialect::OpenAiResponses, &RESPONSES),
+        of(Dialect::Anthropic, &MESSAGES),
+        of(Dialect::Cohere, &COHERE),
+        of(Dialect::Gemini, &GEMINI),
     ]
 }
 
