@@ -1,11 +1,23 @@
 //! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
 //! of them report the same events.
 
-mod openai_chat;
+pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod cohere;
+pub(crate) mod failure;
+mod finish;
+pub(crate) mod gemini;
+pub(crate) mod ollama;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
+mod shape;
 
 use crate::event::Chunk;
-use crate::framing::{Framing, Sse};
+use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
 use crate::json::Parsed;
+use crate::whole;
+
+pub(crate) use bedrock::exception;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,25 +26,69 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
+    OpenAiResponses,
+    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
+    Anthropic,
+    /// Cohere v2 chat.
+    Cohere,
+    /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
+    Gemini,
+    /// The same as one JSON array that grows.
+    GeminiArray,
+    /// Ollama's own protocol, chat and generate.
+    Ollama,
+    /// Amazon Bedrock's `ConverseStream`.
+    BedrockConverse,
 }
 
 impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::OpenAiChat => Sees::Marker,
+            Self::OpenAiChat
+            | Self::OpenAiResponses
+            | Self::Anthropic
+            | Self::Cohere
+            | Self::GeminiArray
+            | Self::Ollama
+            | Self::BedrockConverse => Sees::Marker,
+            Self::Gemini => Sees::Finish,
         }
+    }
+
+    /// True if the payloads of both are read alike.
+    pub(crate) fn reads_like(self, other: Self) -> bool {
+        self == other || self.streams_in_array() && other.streams_in_array()
+    }
+
+    /// True if an array can be its stream.
+    pub(crate) fn streams_in_array(self) -> bool {
+        matches!(self, Self::Gemini | Self::GeminiArray)
     }
 
     pub(crate) fn framing(self) -> Framing {
         match self {
-            Self::OpenAiChat => Framing::Sse(Sse::new().fields(&["error"]).bare_json(true)),
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
+                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
+            }
+            Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
+            Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
+            Self::Ollama => Framing::Lines(Lines::new()),
+            Self::BedrockConverse => Framing::EventStream(EventStream::new()),
         }
     }
 
     pub(crate) fn reading(self) -> Reading {
         match self {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
+            Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
+            Self::Cohere => Reading::Cohere(cohere::Reader::default()),
+            Self::Gemini => Reading::Gemini(gemini::Reader::default()),
+            Self::GeminiArray => Reading::GeminiArray(gemini::Reader::default()),
+            Self::Ollama => Reading::Ollama,
+            Self::BedrockConverse => Reading::BedrockConverse,
         }
     }
 }
@@ -68,14 +124,50 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
+    OpenAiResponses(openai_responses::Reader),
+    Anthropic(anthropic::Reader),
+    Cohere(cohere::Reader),
+    Gemini(gemini::Reader),
+    GeminiArray(gemini::Reader),
+    Ollama,
+    BedrockConverse,
+    /// An answer that is not streamed.
+    Whole(Box<whole::Reader>),
+    /// A dialect that has not shown itself.
+    Unknown,
 }
 
 impl Reading {
+    /// The dialect that it reads, if that is known.
+    #[inline]
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        Some(match self {
+            Self::OpenAiChat(_) => Dialect::OpenAiChat,
+            Self::OpenAiResponses(_) => Dialect::OpenAiResponses,
+            Self::Anthropic(_) => Dialect::Anthropic,
+            Self::Cohere(_) => Dialect::Cohere,
+            Self::Gemini(_) => Dialect::Gemini,
+            Self::GeminiArray(_) => Dialect::GeminiArray,
+            Self::Ollama => Dialect::Ollama,
+            Self::BedrockConverse => Dialect::BedrockConverse,
+            Self::Whole(reader) => return reader.dialect(),
+            Self::Unknown => return None,
+        })
+    }
+
     /// Puts into `chunk` what a payload says.
     #[inline]
     pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
         match self {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::OpenAiResponses(reader) => reader.read(payload, chunk),
+            Self::Anthropic(reader) => reader.read(payload, chunk),
+            Self::Cohere(reader) => reader.read(payload, chunk),
+            Self::Gemini(reader) | Self::GeminiArray(reader) => reader.read(payload, chunk),
+            Self::Ollama => ollama::read(payload.data, chunk),
+            Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::Whole(reader) => reader.read(payload.data, chunk),
+            Self::Unknown => whole::read_unknown(payload, chunk),
         }
     }
 }

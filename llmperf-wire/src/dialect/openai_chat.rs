@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `choices[].delta.content`, a string or a list of typed parts (Mistral) | text; a part of type `thinking` is reasoning |
 //! | `delta.reasoning_content`, else `delta.reasoning` | reasoning; servers that write both write the same text twice |
+//! | `choices[].text` without a `delta` (legacy completions) | text; beside a `delta` it is the same text again (Together) |
 //! | `delta.refusal` | a refusal |
 //! | `delta.tool_calls[].function.{name,arguments}`, `delta.function_call` | tool output |
 //! | `delta.audio.{transcript,data}` | text, media |
 //! | `delta.role`, empty strings, a choice without `delta` (Azure's annotations), `choices: []` | a chunk, no output |
-//! | `choices[].message` beside `delta` (Writer, Perplexity) | the same output again, or all of it so far: skipped |
+//! | `choices[].message` beside `delta` (Writer, Perplexity) | the same output again, or all of it so far: skipped; in an answer that is not streamed, the fields of a delta |
 //! | `choices[].finish_reason` | the choice ends; an empty one says nothing; a repeated one is reported again |
 //! | `choices[].token_ids` (vLLM) | how many tokens the chunk carries |
 //! | `usage`, `x_groq.usage` | what has been used so far; see the table in the module below |
@@ -22,31 +23,19 @@
 //! | `obfuscation`, `logprobs` and all else | skipped |
 
 mod delta;
-mod failure;
 mod usage;
 
-use super::{Known, Payload};
-use crate::event::{Chunk, Finish, FinishKind};
-use crate::json::{Json, Malformed, Parsed};
+use super::shape::{Shape, Values};
+use super::{Known, Payload, failure, finish};
+use crate::event::{Chunk, Finish, PieceKind};
+use crate::json::{Json, Parsed};
 use crate::text::Text;
 use usage::Report;
 
-/// The longest head of a payload that is kept to be compared with the next.
-const LONGEST_HEAD: usize = 512;
-
-/// How deep the value of a `delta` lies: in the payload, its choices, one choice.
-const DELTA_DEPTH: u32 = 3;
-
 /// Reads the payloads of one stream.
-///
-/// All payloads of an answer begin alike, mostly with two thirds of their bytes: id, model and so on up to the first
-/// `delta`. That head is compared with the one before, and read only if it differs.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// How the last payload began; empty if nothing can be said.
-    head: Vec<u8>,
-    /// The index of the choice that the head ends in, as far as it had been told.
-    index: u32,
+    shape: Shape,
 }
 
 /// One payload while it is read.
@@ -56,8 +45,24 @@ struct Parse<'c, 'a> {
     report: Report,
     /// The payload is itself the error that others put under `error`.
     is_error: bool,
-    /// What lay ahead at the first delta, and its choice's index.
-    first_delta: Option<(usize, u32)>,
+    values: Values,
+    /// The answer is not streamed.
+    is_whole: bool,
+}
+
+/// Says what an answer means that is not streamed: a choice has a `message` in place of a `delta`.
+pub(crate) fn read_whole<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut payload =
+        Parse { chunk, report: Report::default(), is_error: false, values: Values::new(), is_whole: true };
+    payload.read(data)
+}
+
+/// Reads the usage of an answer of the family that holds no words.
+pub(crate) fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
+    let mut report = Report::default();
+    report.read_usage(json)?;
+    report.tell(chunk);
+    Ok(())
 }
 
 impl Reader {
@@ -74,50 +79,25 @@ impl Reader {
 
     /// `is_error` says that the event or the field is called `error`.
     fn read_json<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
-        let mut payload = Parse { chunk, report: Report::default(), is_error, first_delta: None };
-        match data.strip_prefix(self.head.as_slice()) {
-            Some(rest) if !self.head.is_empty() => payload.read_behind_head(rest, self.index)?,
-            _ => {
-                payload.read(data)?;
-                self.keep_head(data, payload.first_delta);
-            }
+        if !is_error && self.shape.read(data, chunk) {
+            return Ok(());
         }
-        payload.finish(data)
-    }
-
-    fn keep_head(&mut self, data: &[u8], first_delta: Option<(usize, u32)>) {
-        if let Some((remaining, index)) = first_delta {
-            let (head, _) = data.split_at(data.len() - remaining);
-            if head.len() <= LONGEST_HEAD {
-                self.head.clear();
-                self.head.extend_from_slice(head);
-                self.index = index;
-            }
-        }
+        let mut payload = Parse { chunk, report: Report::default(), is_error, values: Values::new(), is_whole: false };
+        payload.read(data)?;
+        let Parse { chunk, values, .. } = payload;
+        self.shape.keep(data, chunk, &values);
+        Ok(())
     }
 }
 
 impl<'a> Parse<'_, 'a> {
     fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
-        if !data.starts_with(b"{") {
-            return Err(Malformed);
+        Json::only_object(data, |json, name| self.read_field(json, name))?;
+        std::mem::take(&mut self.report).tell(self.chunk);
+        if self.is_error || self.chunk.failure.is_some() {
+            failure::complete(data, self.chunk)?;
         }
-        let mut json = Json::new(data);
-        json.object(|json, name| self.read_field(json, name))?;
-        json.end()
-    }
-
-    /// Reads a payload from the value of its first delta on.
-    fn read_behind_head(&mut self, rest: &'a [u8], index: u32) -> Parsed<()> {
-        let mut json = Json::inside(DELTA_DEPTH, rest);
-        let before = self.chunk.pieces.len();
-        let mut choice = Choice { index, reason: None };
-        delta::read(&mut json, self.chunk)?;
-        json.rest_of_object(|json, name| self.read_choice_field(json, name, &mut choice))?;
-        self.close_choice(&choice, before);
-        json.rest_of_array(|json| self.read_choice(json))?;
-        json.rest_of_object(|json, name| self.read_field(json, name))?;
-        json.end()
+        Ok(())
     }
 
     fn read_field(&mut self, json: &mut Json<'a>, name: &[u8]) -> Parsed<()> {
@@ -137,6 +117,7 @@ impl<'a> Parse<'_, 'a> {
                 _ => json.skip(),
             })?,
             b"error" => failure::read(json, self.chunk)?,
+            b"obfuscation" => self.values.skip(json)?,
             _ => json.skip()?,
         }
         Ok(())
@@ -144,7 +125,7 @@ impl<'a> Parse<'_, 'a> {
 
     fn read_choice(&mut self, json: &mut Json<'a>) -> Parsed<()> {
         let before = self.chunk.pieces.len();
-        let mut choice = Choice { index: 0, reason: None };
+        let mut choice = Choice::default();
         json.object(|json, name| self.read_choice_field(json, name, &mut choice))?;
         self.close_choice(&choice, before);
         Ok(())
@@ -156,11 +137,14 @@ impl<'a> Parse<'_, 'a> {
                 choice.index = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
             }
             b"delta" => {
-                if choice.reason.is_none() && self.is_plain() {
-                    self.first_delta.get_or_insert((json.remaining(), choice.index));
-                }
-                delta::read(json, self.chunk)?;
+                choice.has_delta |= json.peek() == Some(b'{');
+                delta::read(json, self.chunk, &mut self.values)?;
             }
+            b"message" if self.is_whole => {
+                choice.has_delta |= json.peek() == Some(b'{');
+                delta::read(json, self.chunk, &mut self.values)?;
+            }
+            b"text" => choice.text = self.values.text(json)?,
             b"finish_reason" => choice.reason = json.text()?,
             b"token_ids" => self.read_token_ids(json)?,
             b"error" => failure::read(json, self.chunk)?,
@@ -171,14 +155,17 @@ impl<'a> Parse<'_, 'a> {
 
     /// Takes the choice's end, and tells its output whose it is: the index may come last.
     fn close_choice(&mut self, choice: &Choice<'a>, before: usize) {
-        let Choice { index, reason } = *choice;
+        let Choice { index, text, has_delta, reason } = *choice;
+        if !has_delta {
+            self.chunk.output(PieceKind::Text, text);
+        }
         if index != 0 {
             for piece in self.chunk.pieces.iter_mut().skip(before) {
                 piece.choice = index;
             }
         }
         if let Some(reason) = reason {
-            let kind = finish_kind(reason);
+            let kind = finish::kind(reason);
             self.chunk.finishes.push(Finish { choice: index, reason, kind });
         }
     }
@@ -192,48 +179,13 @@ impl<'a> Parse<'_, 'a> {
         self.chunk.tokens = (tokens > 0).then_some(tokens);
         Ok(())
     }
-
-    /// True as long as the payload has said nothing but what all payloads of its answer say.
-    fn is_plain(&self) -> bool {
-        let chunk = &*self.chunk;
-        !self.is_error
-            && self.report.is_empty()
-            && chunk.failure.is_none()
-            && chunk.tokens.is_none()
-            && chunk.pieces.len() == 0
-            && chunk.finishes.len() == 0
-    }
-
-    fn finish(self, data: &'a [u8]) -> Parsed<()> {
-        self.report.tell(self.chunk);
-        if self.is_error || self.chunk.failure.is_some() {
-            failure::complete(data, self.chunk)?;
-        }
-        Ok(())
-    }
 }
 
 /// What is known of a choice.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Choice<'a> {
     index: u32,
+    text: Option<Text<'a>>,
+    has_delta: bool,
     reason: Option<Text<'a>>,
-}
-
-fn finish_kind(reason: Text<'_>) -> FinishKind {
-    const KINDS: &[(&str, FinishKind)] = &[
-        ("stop", FinishKind::Stop),
-        ("eos", FinishKind::Stop),
-        ("eos_token", FinishKind::Stop),
-        ("stop_sequence", FinishKind::Stop),
-        ("end_turn", FinishKind::Stop),
-        ("length", FinishKind::Length),
-        ("max_tokens", FinishKind::Length),
-        ("model_length", FinishKind::Length),
-        ("tool_calls", FinishKind::ToolCall),
-        ("function_call", FinishKind::ToolCall),
-        ("content_filter", FinishKind::ContentFilter),
-        ("refusal", FinishKind::Refusal),
-    ];
-    KINDS.iter().find(|(word, _)| reason.is(word)).map_or(FinishKind::Other, |&(_, kind)| kind)
 }

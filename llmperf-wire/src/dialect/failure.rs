@@ -1,11 +1,11 @@
-//! How the family reports that a stream has failed.
+//! How providers report that a stream has failed: the names that an error's fields have in any dialect of JSON.
 
 use crate::event::{Chunk, Failure};
 use crate::json::{Json, Parsed};
 use crate::text::Text;
 
 /// Reads the value of an `error`: an object or a message. Null, false and the empty string are none.
-pub(super) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+pub(crate) fn read<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
     let failure = match json.peek() {
         Some(b'n' | b'f') => {
             json.skip()?;
@@ -36,7 +36,7 @@ pub(super) fn complete<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> 
     Ok(())
 }
 
-/// Reads the fields in which the members of the family say what failed.
+/// Reads the fields in which providers say what failed. The type of an event that is an error is not that of the error.
 fn report<'a>(json: &mut Json<'a>) -> Parsed<Failure<'a>> {
     let mut failure = Failure::default();
     let mut http_status = None;
@@ -44,7 +44,9 @@ fn report<'a>(json: &mut Json<'a>) -> Parsed<Failure<'a>> {
         match name {
             b"code" => word_or_number(json, &mut failure.code, &mut failure.number)?,
             b"status" => word_or_number(json, &mut failure.status, &mut http_status)?,
-            b"type" | b"error_type" if failure.kind.is_none() => failure.kind = json.text()?,
+            b"type" | b"error_type" if failure.kind.is_none() => {
+                failure.kind = json.text()?.filter(|kind| !kind.is("error"));
+            }
             b"status_code" | b"http_status_code" => http_status = json.count()?.or(http_status),
             b"message" => failure.message = json.text()?,
             _ => json.skip()?,
