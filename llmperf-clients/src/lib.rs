@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(any(feature = "async-openai", feature = "bedrock", feature = "genai", feature = "rig"))]
+mod asked;
+#[cfg(any(feature = "async-openai", feature = "genai"))]
+mod error_body;
+#[cfg(any(feature = "async-openai", feature = "bedrock", feature = "genai", feature = "ollama-rs", feature = "rig"))]
+mod failing;
+#[cfg(any(feature = "async-openai", feature = "ollama-rs"))]
+mod parts;
+
+#[cfg(feature = "async-openai")]
+pub mod async_openai;
