@@ -1,6 +1,7 @@
 //! Where a request goes, and what it asks for.
 
 use hyper::{Method, Uri};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::dialects::Dialect;
@@ -29,21 +30,51 @@ pub(super) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Streams {
     /// The request body; if it is silent, this holds.
-    Body { otherwise: bool },
+    Body {
+        otherwise: bool,
+    },
+    Path(bool),
 }
 
 impl Route {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
-        let body = |dialect| Self::Answer(Target { dialect, model: None, streams: Streams::Body { otherwise: false } });
-        match (method.as_str(), uri.path()) {
-            ("POST", "/v1/chat/completions") => body(Dialect::OpenAiChat),
-            ("GET", "/v1/models") => Self::Models,
-            _ => Self::Unknown,
-        }
+        let path = uri.path();
+        let target = match (method.as_str(), path) {
+            ("GET", "/v1/models") => return Self::Models,
+            ("POST", "/v1/chat/completions") => Target::asked_in_body(Dialect::OpenAiChat, false),
+            ("POST", "/v1/responses") => Target::asked_in_body(Dialect::Responses, false),
+            ("POST", "/api/chat") => Target::asked_in_body(Dialect::OllamaChat, true),
+            ("POST", "/api/generate") => Target::asked_in_body(Dialect::OllamaGenerate, true),
+            ("POST", _) => match bedrock(path) {
+                Some(target) => target,
+                None => return Self::Unknown,
+            },
+            _ => return Self::Unknown,
+        };
+        Self::Answer(target)
     }
 }
 
+fn bedrock(path: &str) -> Option<Target> {
+    let (model, operation) = path.strip_prefix("/model/")?.split_once('/')?;
+    let streamed = match operation {
+        "converse" => false,
+        "converse-stream" => true,
+        _ => return None,
+    };
+    Some(Target::asked_in_path(Dialect::Bedrock, model, streamed))
+}
+
 impl Target {
+    fn asked_in_body(dialect: Dialect, otherwise: bool) -> Self {
+        Self { dialect, model: None, streams: Streams::Body { otherwise } }
+    }
+
+    fn asked_in_path(dialect: Dialect, model: &str, streamed: bool) -> Self {
+        let model = percent_decode_str(model).decode_utf8_lossy().into_owned();
+        Self { dialect, model: Some(model), streams: Streams::Path(streamed) }
+    }
+
     /// Reads the request's body: what is asked, and whether the answer is to be streamed.
     pub(super) fn read(&self, index: u64, body: &[u8]) -> Result<(Asked, bool), Refusal> {
         let body: Value = serde_json::from_slice(body).map_err(|error| Refusal::invalid(error.to_string()))?;
@@ -58,8 +89,10 @@ impl Target {
         if !MODELS.contains(&model) {
             return Err(Refusal::unknown_model(model));
         }
-        let Streams::Body { otherwise } = self.streams;
-        let streamed = body["stream"].as_bool().unwrap_or(otherwise);
+        let streamed = match self.streams {
+            Streams::Path(streamed) => streamed,
+            Streams::Body { otherwise } => body["stream"].as_bool().unwrap_or(otherwise),
+        };
         let include_usage = body["stream_options"]["include_usage"].as_bool().unwrap_or(false);
         Ok((Asked { dialect: self.dialect, index, model: model.into(), include_usage }, streamed))
     }

@@ -1,12 +1,16 @@
 //! The dialects that the server speaks: what they have in common, and a file for each provider.
 
+mod bedrock;
 mod blocks;
+mod event_stream;
+mod ollama;
 mod openai_chat;
+mod responses;
 
 use std::fmt;
 
 use llmperf_core::Outcome;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::plan::{Consumer, Ending, Finish, Kind, Plan};
 use super::refusal::Refusal;
@@ -20,16 +24,24 @@ const TOOL: &str = "look_up";
 const BREAKDOWN: &str = "The engine ran out of memory.";
 /// Seconds since 1970; the same for every run, so that the bytes are a function of plan and request.
 const CREATED: u64 = 1_796_083_200;
+/// What providers sign reasoning with, so that it can be sent back.
+const SIGNATURE: &str = "c2lnbmVk";
 
 /// A provider's way to be asked and to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Dialect {
     /// OpenAI chat completions, which Mistral and many others speak too.
     OpenAiChat,
+    Responses,
+    OllamaChat,
+    OllamaGenerate,
+    /// Bedrock's Converse.
+    Bedrock,
 }
 
 impl Dialect {
-    pub(crate) const ALL: [Self; 1] = [Self::OpenAiChat];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::OpenAiChat, Self::Responses, Self::OllamaChat, Self::OllamaGenerate, Self::Bedrock];
 
     /// The path to ask a model at, with its query.
     pub(crate) fn path(self, model: &str, streamed: bool) -> String {
@@ -68,6 +80,10 @@ impl Dialect {
     pub(super) fn speech(self) -> &'static dyn Speech {
         match self {
             Self::OpenAiChat => &openai_chat::OpenAiChat,
+            Self::Responses => &responses::Responses,
+            Self::OllamaChat => &ollama::Ollama::Chat,
+            Self::OllamaGenerate => &ollama::Ollama::Generate,
+            Self::Bedrock => &bedrock::Bedrock,
         }
     }
 }
@@ -140,4 +156,15 @@ pub(super) trait Voice: fmt::Debug + Send {
 
     /// An error inside the stream.
     fn error(&mut self, sheet: &mut Sheet);
+}
+
+/// Letters that make an event longer, so that its length does not tell what is in it.
+fn padding(event: usize) -> &'static str {
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    &LETTERS[..4 + event * 7 % 40]
+}
+
+/// The arguments of a tool call, where they are told as an object. A tool without any takes an empty one.
+fn json_object(arguments: &str) -> Value {
+    serde_json::from_str(arguments).unwrap_or_else(|_| json!({}))
 }
