@@ -1,4 +1,4 @@
-//! From a request to its response: routes, refusals, the streamed and the whole answer.
+//! From a request to its response: refusals, the streamed and the whole answer.
 
 use std::convert::Infallible;
 use std::io;
@@ -11,20 +11,25 @@ use futures_util::{Stream, StreamExt as _, stream};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use hyper::{Method, Request, Response, StatusCode};
-use serde::Deserialize;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::PLAN_HEADER;
+use super::dialects::Dialect;
 use super::ledger::{Ledger, Page, Sent};
-use super::payload::{self, Asked};
-use super::plan::{Ending, MODELS, Plan};
-use super::script::{Close, Content, Script};
+use super::plan::{Ending, Finish, MODELS, Plan};
+use super::refusal::Refusal;
+use super::reply::{Message, Reply};
+use super::route::{Route, Target};
+use super::script::{Asked, Close, Content, Script};
 use super::socket::Outbox;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Lets half a body leave before its connection breaks.
+const BREATH: Duration = Duration::from_millis(5);
 
 /// What all connections answer from.
 pub(super) struct Desk {
@@ -32,22 +37,6 @@ pub(super) struct Desk {
     ledger: Ledger,
     /// The plan of the next request that names none.
     next: AtomicU64,
-}
-
-/// The part of a chat completion request that changes the answer.
-#[derive(Deserialize)]
-struct Chat {
-    model: String,
-    messages: Vec<Value>,
-    #[serde(default)]
-    stream: bool,
-    stream_options: Option<StreamOptions>,
-}
-
-#[derive(Deserialize)]
-struct StreamOptions {
-    #[serde(default)]
-    include_usage: bool,
 }
 
 impl Desk {
@@ -60,39 +49,52 @@ impl Desk {
         request: Request<Incoming>,
         outbox: Outbox,
     ) -> Result<Response<Body>, Infallible> {
-        let route = (request.method(), request.uri().path());
-        Ok(match route {
-            (&Method::POST, "/v1/chat/completions") => self.chat(request, outbox).await,
-            (&Method::GET, "/v1/models") => models(),
-            _ => refusal(StatusCode::NOT_FOUND, "Unknown request URL.", "invalid_request_error", "unknown_url"),
+        Ok(match Route::of(request.method(), request.uri()) {
+            Route::Answer(target) => self.planned(&target, request, outbox).await,
+            Route::Models => models(),
+            Route::Unknown => refuse(Dialect::OpenAiChat, &Refusal::unknown_url(), false),
         })
     }
 
-    async fn chat(&self, request: Request<Incoming>, outbox: Outbox) -> Response<Body> {
+    async fn planned(&self, target: &Target, request: Request<Incoming>, outbox: Outbox) -> Response<Body> {
         let index = match request.headers().get(PLAN_HEADER).map(plan_index) {
             Some(Some(index)) => index,
-            Some(None) => return invalid(&format!("{PLAN_HEADER} is not a number.")),
+            Some(None) => return refuse(target.dialect, &Refusal::misnamed_plan(), false),
             None => self.next.fetch_add(1, Ordering::Relaxed),
         };
         let page = self.ledger.open(index);
-        let chat = match request.into_body().collect().await.map(|body| parse(&body.to_bytes())) {
-            Ok(Ok(chat)) => chat,
-            Ok(Err(refused)) => return *refused,
-            Err(broken) => return invalid(&format!("The request body did not arrive: {broken}.")),
+        let mut response = self.respond(target, index, request, page, outbox).await;
+        let id = HeaderValue::try_from(format!("req_{index}"));
+        if let Ok(id) = id {
+            let name = HeaderName::from_static(target.dialect.speech().request_id());
+            response.headers_mut().insert(name, id);
+        }
+        response
+    }
+
+    async fn respond(
+        &self,
+        target: &Target,
+        index: u64,
+        request: Request<Incoming>,
+        page: Page,
+        outbox: Outbox,
+    ) -> Response<Body> {
+        let read = match request.into_body().collect().await {
+            Ok(body) => target.read(index, &body.to_bytes()),
+            Err(broken) => Err(Refusal::invalid(format!("The request body did not arrive: {broken}."))),
+        };
+        let (asked, streamed) = match read {
+            Ok(read) => read,
+            Err(refusal) => return refuse(target.dialect, &refusal, false),
         };
         let plan = (self.plans)(index);
         sleep(plan.queue).await;
         outbox.announce(page.note(Sent::Head));
         if let Ending::Refused(status) = plan.ending {
-            return refused(status);
+            return refuse(target.dialect, &Refusal::planned(status), streamed);
         }
-        let include_usage = chat.stream_options.is_some_and(|options| options.include_usage);
-        let asked = Asked { index, model: chat.model, include_usage };
-        if chat.stream {
-            streamed(Script::new(plan, asked), page, outbox)
-        } else {
-            whole(&plan, &asked, page, outbox).await
-        }
+        if streamed { stream_of(plan, asked, page, outbox) } else { whole(&plan, asked, page, outbox).await }
     }
 }
 
@@ -100,24 +102,12 @@ fn plan_index(header: &HeaderValue) -> Option<u64> {
     header.to_str().ok()?.parse().ok()
 }
 
-fn parse(body: &[u8]) -> Result<Chat, Box<Response<Body>>> {
-    let chat: Chat = serde_json::from_slice(body).map_err(|error| Box::new(invalid(&error.to_string())))?;
-    if chat.messages.is_empty() {
-        return Err(Box::new(invalid("messages is empty.")));
-    }
-    if !MODELS.contains(&chat.model.as_str()) {
-        let message = format!("The model {} does not exist.", chat.model);
-        let kind = "invalid_request_error";
-        return Err(Box::new(refusal(StatusCode::NOT_FOUND, &message, kind, "model_not_found")));
-    }
-    Ok(chat)
-}
-
-fn streamed(script: Script, page: Page, outbox: Outbox) -> Response<Body> {
-    let frames = writes(script, page, outbox).map(|bytes| bytes.map(Frame::data));
+fn stream_of(plan: Plan, asked: Asked, page: Page, outbox: Outbox) -> Response<Body> {
+    let content_type = asked.dialect.speech().content_type();
+    let frames = writes(Script::new(plan, asked), page, outbox).map(|bytes| bytes.map(Frame::data));
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
@@ -135,25 +125,48 @@ fn writes(script: Script, page: Page, outbox: Outbox) -> impl Stream<Item = io::
         match script.close() {
             Close::Clean => None,
             Close::Broken => {
-                // Lets the half frame leave before the connection breaks.
-                sleep(Duration::from_millis(5)).await;
-                Some((Err(io::Error::other("planned cut")), None))
+                sleep(BREATH).await;
+                Some((Err(broken()), None))
             }
             Close::Never => std::future::pending().await,
         }
     })
 }
 
-async fn whole(plan: &Plan, asked: &Asked, page: Page, outbox: Outbox) -> Response<Body> {
+/// An answer that is not streamed takes as long. Where a stream tells of an error, it is a status.
+async fn whole(plan: &Plan, asked: Asked, page: Page, outbox: Outbox) -> Response<Body> {
     sleep(plan.bursts.iter().map(|burst| burst.after).sum::<Duration>() + plan.tail).await;
-    match plan.ending {
-        Ending::Complete(_) | Ending::Unmarked(_) => {}
-        Ending::ErrorFrame | Ending::Cut | Ending::Refused(_) => return refused(500),
+    let finish = match plan.ending {
+        Ending::Complete(finish) | Ending::Unmarked(finish) => finish,
+        Ending::Cut => Finish::Stop,
+        Ending::ErrorFrame | Ending::Refused(_) => return refuse(asked.dialect, &Refusal::planned(500), false),
         Ending::Silent => return std::future::pending().await,
+    };
+    let message = Message::of(plan, asked.index);
+    let speech = asked.dialect.speech();
+    let body = speech.whole(&Reply::new(plan, asked), &message, finish);
+    if plan.ending == Ending::Cut {
+        outbox.announce(page.note(Sent::Body(Content::default())));
+        return half(&body);
     }
     let content = Content { events: 1, tokens: plan.output_tokens(), answer: true, end: true };
     outbox.announce(page.note(Sent::Body(content)));
-    json_response(StatusCode::OK, &payload::whole(plan, asked))
+    json_response(StatusCode::OK, &body)
+}
+
+/// The first half of a body, then the connection breaks.
+fn half(body: &Value) -> Response<Body> {
+    let mut bytes = body.to_string().into_bytes();
+    bytes.truncate(bytes.len() / 2);
+    let frames = stream::once(async { Ok(Frame::data(Bytes::from(bytes))) }).chain(stream::once(async {
+        sleep(BREATH).await;
+        Err(broken())
+    }));
+    json_body(StatusCode::OK, StreamBody::new(frames).boxed_unsync())
+}
+
+fn broken() -> io::Error {
+    io::Error::other("planned cut")
 }
 
 fn models() -> Response<Body> {
@@ -161,30 +174,25 @@ fn models() -> Response<Body> {
     json_response(StatusCode::OK, &json!({ "object": "list", "data": models }))
 }
 
-/// A planned refusal.
-fn refused(status: u16) -> Response<Body> {
-    match StatusCode::from_u16(status) {
-        Ok(StatusCode::TOO_MANY_REQUESTS) => {
-            let mut response =
-                refusal(StatusCode::TOO_MANY_REQUESTS, "Rate limit reached.", "requests", "rate_limit_exceeded");
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            response
-        }
-        Ok(status) => refusal(status, "The server failed.", "server_error", "internal_error"),
-        Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "The plan has no status.", "server_error", "bad_plan"),
+fn refuse(dialect: Dialect, refusal: &Refusal, streamed: bool) -> Response<Body> {
+    let speech = dialect.speech();
+    let mut response = json_response(refusal.status, &speech.refusal(refusal, streamed));
+    let headers = response.headers_mut();
+    if refusal.status == StatusCode::TOO_MANY_REQUESTS {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
-}
-
-fn invalid(message: &str) -> Response<Body> {
-    refusal(StatusCode::BAD_REQUEST, message, "invalid_request_error", "invalid_request")
-}
-
-fn refusal(status: StatusCode, message: &str, kind: &str, code: &str) -> Response<Body> {
-    json_response(status, &payload::error(message, kind, code))
+    if let Some((name, value)) = speech.error_header(refusal) {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
     let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {}).boxed_unsync();
+    json_body(status, body)
+}
+
+fn json_body(status: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

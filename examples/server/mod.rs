@@ -1,15 +1,19 @@
-//! A local OpenAI-compatible server: real HTTP on loopback, planned answers, and a ledger of what left when.
+//! A local LLM server: real HTTP on loopback, planned answers, and a ledger of what left when.
 //!
-//! It offers `POST /v1/chat/completions` (streamed or whole) and `GET /v1/models`. A request names its [`Plan`] by the
-//! header [`PLAN_HEADER`]; those that name none get the plans in order. The server lives on a thread and a runtime of
-//! its own, so that it does not disturb the side that measures.
+//! It answers at the paths of each [`Dialect`], streamed or whole, and lists its models at `GET /v1/models`. A request
+//! names its [`Plan`] by the header [`PLAN_HEADER`]; those that name none get the plans in order. The server lives on a
+//! thread and a runtime of its own, so that it does not disturb the side that measures.
 
 mod answer;
+mod dialects;
 mod dice;
 mod ledger;
-mod payload;
 mod plan;
+mod refusal;
+mod reply;
+mod route;
 mod script;
+mod sheet;
 mod socket;
 mod words;
 
@@ -27,12 +31,12 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-pub(crate) use llmperf::Outcome;
+pub(crate) use llmperf_core::Outcome;
 
+pub(crate) use dialects::Dialect;
 pub(crate) use ledger::{Ledger, Record, Write};
-pub(crate) use payload::Asked;
 pub(crate) use plan::{Burst, Consumer, Ending, Finish, Kind, MODELS, Piece, Plan, SWIFT, THINKER, TOOLSMITH};
-pub(crate) use script::{Close, Content, Script, Step};
+pub(crate) use script::{Asked, Close, Content, Script, Step};
 
 use answer::Desk;
 use socket::{Outbox, Socket};
@@ -75,6 +79,11 @@ impl Server {
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The URL of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
     }
 
     /// What OpenAI clients call the base URL.

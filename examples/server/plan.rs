@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llmperf::Outcome;
+use llmperf_core::Outcome;
 
 use super::dice::Dice;
 
@@ -70,11 +70,11 @@ pub(crate) enum Kind {
 /// How the server ends the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Finish reason, usage if asked for, and `[DONE]`.
+    /// Finish reason, usage, and the dialect's last event, its marker.
     Complete(Finish),
-    /// As `Complete`, but `[DONE]` never comes.
+    /// As `Complete`, but the marker never comes.
     Unmarked(Finish),
-    /// An error frame inside the 200 stream, then the end of the body.
+    /// An error inside the 200 stream, then the end of the body.
     ErrorFrame,
     /// The connection closes in the middle of a frame.
     Cut,

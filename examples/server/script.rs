@@ -1,22 +1,39 @@
-//! A plan as the writes of a streamed answer: server-sent events with their times.
+//! A plan as the writes of a streamed answer: the bytes of its dialect with their times.
 
+use std::mem;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
 
-use super::payload::{self, Asked};
-use super::plan::{Burst, Ending, Finish, Kind, Piece, Plan};
+use super::dialects::{Dialect, Speech, Voice};
+use super::plan::{Burst, Ending, Kind, Piece, Plan};
+use super::reply::Reply;
+use super::sheet::Sheet;
 use super::words::Words;
 
 /// The writes of one answer, rendered one by one as they fall due.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Script {
     plan: Plan,
-    asked: Asked,
+    speech: &'static dyn Speech,
+    voice: Box<dyn Voice>,
     words: Words,
-    /// Steps given so far.
+    /// The tool call so far, where it is given whole.
+    call: (String, u32),
+    begun: bool,
+    /// Bursts that have been rendered, and the end as one more.
     given: usize,
+}
+
+/// The request as far as it changes the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) dialect: Dialect,
+    /// Number of the plan; part of the response's id.
+    pub(crate) index: u64,
+    pub(crate) model: String,
+    /// Whether a chat stream ends with a usage frame; other dialects always tell it.
+    pub(crate) include_usage: bool,
 }
 
 /// One write, and what the ledger notes about it.
@@ -31,7 +48,7 @@ pub(crate) struct Step {
 /// What a write carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Content {
-    /// Events of any kind, `[DONE]` included.
+    /// Events of any kind, the marker included.
     pub(crate) events: u32,
     /// Output tokens.
     pub(crate) tokens: u32,
@@ -54,8 +71,10 @@ pub(crate) enum Close {
 
 impl Script {
     pub(crate) fn new(plan: Plan, asked: Asked) -> Self {
+        let speech = asked.dialect.speech();
         let words = Words::new(&plan, asked.index);
-        Self { plan, asked, words, given: 0 }
+        let voice = speech.voice(Reply::new(&plan, asked));
+        Self { plan, speech, voice, words, call: Default::default(), begun: false, given: 0 }
     }
 
     pub(crate) fn close(&self) -> Close {
@@ -66,54 +85,68 @@ impl Script {
         }
     }
 
-    fn burst(&mut self, burst: &Burst) -> Step {
-        let mut content = Content { tokens: burst.tokens(), ..Content::default() };
-        let mut text = String::new();
+    fn burst(&mut self, burst: &Burst, sheet: &mut Sheet) {
         for &piece in &burst.pieces {
-            if piece == Piece::Comment {
-                text.push_str(": keep-alive\n\n");
-            } else {
-                let delta = payload::delta(&self.asked, &mut self.words, piece);
-                text.push_str(&frame(&payload::chunk(&self.asked, &delta, None)));
-                content.events += 1;
-                content.answer |= matches!(piece, Piece::Output { kind: Kind::Text | Kind::Tool, .. });
+            match piece {
+                Piece::Comment => self.voice.comment(sheet),
+                Piece::Role if self.speech.begins_always() => self.begin(sheet),
+                Piece::Role => self.voice.role(sheet),
+                Piece::Output { kind, tokens } => {
+                    self.begin(sheet);
+                    self.output(kind, tokens, sheet);
+                }
             }
         }
-        Step { after: burst.after, bytes: Bytes::from(text), content }
     }
 
-    /// The last step, if there is one.
-    fn end(&self) -> Option<Step> {
-        let (text, content) = match self.plan.ending {
+    fn begin(&mut self, sheet: &mut Sheet) {
+        if self.speech.begins_always() && !mem::replace(&mut self.begun, true) {
+            self.voice.role(sheet);
+        }
+    }
+
+    fn output(&mut self, kind: Kind, mut tokens: u32, sheet: &mut Sheet) {
+        let text = match kind {
+            Kind::Text | Kind::Reasoning => self.words.text(tokens),
+            Kind::Tool => {
+                self.call.0.push_str(&self.words.arguments(tokens));
+                self.call.1 += tokens;
+                if self.speech.gives_calls_whole() && !self.words.tool_ended() {
+                    return;
+                }
+                let (arguments, of_call) = mem::take(&mut self.call);
+                tokens = of_call;
+                arguments
+            }
+        };
+        self.voice.output(kind, &text, tokens, sheet);
+        sheet.output(kind, tokens);
+    }
+
+    fn end(&mut self, sheet: &mut Sheet) {
+        match self.plan.ending {
+            Ending::Silent | Ending::Refused(_) => return,
+            _ => self.begin(sheet),
+        }
+        match self.plan.ending {
             Ending::Complete(finish) => {
-                let (text, events) = self.finish(finish);
-                (text + "data: [DONE]\n\n", Content { events: events + 1, end: true, ..Content::default() })
+                self.voice.finish(finish, sheet);
+                self.voice.mark(finish, sheet);
+                sheet.end();
             }
             Ending::Unmarked(finish) => {
-                let (text, events) = self.finish(finish);
-                (text, Content { events, end: true, ..Content::default() })
+                self.voice.finish(finish, sheet);
+                sheet.end();
             }
             Ending::ErrorFrame => {
-                let error = payload::error("The engine ran out of memory.", "server_error", "engine_overloaded");
-                (frame(&error), Content { events: 1, end: true, ..Content::default() })
+                self.voice.error(sheet);
+                sheet.end();
             }
             Ending::Cut => {
-                let mut text = frame(&payload::chunk(&self.asked, &json!({ "content": " lost" }), None));
-                text.truncate(text.len() / 2);
-                (text, Content::default())
+                self.voice.output(Kind::Text, " lost", 1, sheet);
+                sheet.cut();
             }
-            Ending::Silent | Ending::Refused(_) => return None,
-        };
-        Some(Step { after: self.plan.tail, bytes: Bytes::from(text), content })
-    }
-
-    /// The events with finish reason and usage, and their number.
-    fn finish(&self, finish: Finish) -> (String, u32) {
-        let reason = frame(&payload::chunk(&self.asked, &json!({}), Some(finish)));
-        if self.asked.include_usage {
-            (reason + &frame(&payload::usage_chunk(&self.asked, &self.plan)), 2)
-        } else {
-            (reason, 1)
+            Ending::Silent | Ending::Refused(_) => {}
         }
     }
 }
@@ -121,17 +154,26 @@ impl Script {
 impl Iterator for Script {
     type Item = Step;
 
+    /// A dialect may have nothing to write for a burst; its time then passes before the next write.
     fn next(&mut self) -> Option<Step> {
-        let given = self.given;
-        self.given += 1;
-        match self.plan.bursts.get(given).cloned() {
-            Some(burst) => Some(self.burst(&burst)),
-            None if given == self.plan.bursts.len() => self.end(),
-            None => None,
+        let mut after = Duration::ZERO;
+        loop {
+            let mut sheet = Sheet::default();
+            match self.plan.bursts.get(self.given).cloned() {
+                Some(burst) => {
+                    after += burst.after;
+                    self.burst(&burst, &mut sheet);
+                }
+                None if self.given == self.plan.bursts.len() => {
+                    after += self.plan.tail;
+                    self.end(&mut sheet);
+                }
+                None => return None,
+            }
+            self.given += 1;
+            if let Some((bytes, content)) = sheet.write() {
+                return Some(Step { after, bytes, content });
+            }
         }
     }
-}
-
-fn frame(payload: &Value) -> String {
-    format!("data: {payload}\n\n")
 }

@@ -46,8 +46,9 @@ impl Words {
         text
     }
 
-    pub(super) fn tool_started(&self) -> bool {
-        self.tool_written > 0
+    /// No more of the tool call comes.
+    pub(super) fn tool_ended(&self) -> bool {
+        self.tool_written >= self.tool_tokens
     }
 
     fn word(&mut self) -> &'static str {

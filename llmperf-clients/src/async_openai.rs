@@ -138,12 +138,7 @@ impl<T, F: FnMut(&T) -> Output<'_>> Reader<Result<T, OpenAIError>> for Own<F> {
 }
 
 /// Requests of this client.
-pub trait Request: sealed::Sealed {
-    #[doc(hidden)]
-    fn model_name(&self) -> String;
-    #[doc(hidden)]
-    fn describe(&self, call: Call) -> Call;
-}
+pub trait Request: sealed::Asks {}
 
 /// Items of this client's streams.
 pub trait Item: Sized + sealed::Sealed {
@@ -159,6 +154,12 @@ pub trait Answer: sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
+
+    pub trait Asks {
+        fn model_name(&self) -> String;
+
+        fn describe(&self, call: llmperf_core::Call) -> llmperf_core::Call;
+    }
 }
 
 fn tell_error(error: &OpenAIError, read: &mut Read<'_>) {

@@ -14,6 +14,7 @@ mod terminal;
 
 mod arguments_tests;
 mod comparison_tests;
+mod dialects;
 mod index_tests;
 mod load_tests;
 mod plan_tests;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use llmperf::Outcome;
 
-use crate::server::{Asked, Close, Consumer, Ending, Kind, Piece, Plan, Script, THINKER, TOOLSMITH};
+use crate::server::{Asked, Close, Consumer, Dialect, Ending, Kind, Piece, Plan, Script, THINKER, TOOLSMITH};
 
 fn asked(index: u64) -> Asked {
-    Asked { index, model: "any".into(), include_usage: true }
+    Asked { dialect: Dialect::OpenAiChat, index, model: "any".into(), include_usage: true }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::load::{Client, Load, Question, Received, read};
-use crate::server::{Asked, Close, Ending, Finish, Piece, Plan, Record, Script, Server, Step};
+use crate::server::{Asked, Close, Dialect, Ending, Finish, Piece, Plan, Record, Script, Server, Step};
 use crate::transcript::Transcript;
 
 const SEED: u64 = 7;
@@ -19,7 +19,12 @@ struct Seen {
 
 impl Seen {
     fn steps(&self) -> (Vec<Step>, Close) {
-        let asked = Asked { index: self.index, model: self.plan.model.into(), include_usage: true };
+        let asked = Asked {
+            dialect: Dialect::OpenAiChat,
+            index: self.index,
+            model: self.plan.model.into(),
+            include_usage: true,
+        };
         let mut script = Script::new(self.plan.clone(), asked);
         (script.by_ref().collect(), script.close())
     }

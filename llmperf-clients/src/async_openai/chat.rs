@@ -20,7 +20,11 @@ use async_openai::{
 };
 use llmperf_core::{Call, Kind, Output, Read, Reader, Sees, Usage, semconv};
 
-use super::{Answer, Item, Request, sealed::Sealed, tell_error};
+use super::{
+    Answer, Item, Request,
+    sealed::{Asks, Sealed},
+    tell_error,
+};
 use crate::{
     asked::{Asked, as_written},
     parts::Parts,
@@ -119,8 +123,8 @@ fn with_message<'a>(output: Output<'a>, choice: &'a ChatChoice) -> Output<'a> {
     })
 }
 
-impl Sealed for CreateChatCompletionRequest {}
-impl Request for CreateChatCompletionRequest {
+impl Request for CreateChatCompletionRequest {}
+impl Asks for CreateChatCompletionRequest {
     fn model_name(&self) -> String {
         self.model.clone()
     }

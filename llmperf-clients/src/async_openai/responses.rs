@@ -22,7 +22,11 @@ use async_openai::{
 };
 use llmperf_core::{Call, Failure, Kind, Output, Read, Reader, Sees, Usage, semconv};
 
-use super::{Answer, Item, Request, sealed::Sealed, tell_error};
+use super::{
+    Answer, Item, Request,
+    sealed::{Asks, Sealed},
+    tell_error,
+};
 use crate::asked::{Asked, as_written};
 
 /// Reads the events of a Responses stream. It sees the terminal event.
@@ -156,8 +160,8 @@ fn with_item<'a>(output: Output<'a>, item: &'a OutputItem) -> Output<'a> {
     }
 }
 
-impl Sealed for CreateResponse {}
-impl Request for CreateResponse {
+impl Request for CreateResponse {}
+impl Asks for CreateResponse {
     /// Empty where a stored prompt decides.
     fn model_name(&self) -> String {
         self.model.clone().unwrap_or_default()

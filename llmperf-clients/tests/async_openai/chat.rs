@@ -1,14 +1,6 @@
-//! The real async-openai against the local server.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
-
-extern crate llmperf_core as llmperf;
-
-#[allow(dead_code, unused_imports, reason = "each client needs some of them")]
-mod support;
+//! Chat completions.
 
 use async_openai::{
-    Client,
-    config::OpenAIConfig,
     error::OpenAIError,
     types::chat::{
         ChatCompletionRequestUserMessage, ChatCompletionStreamOptions, CreateChatCompletionRequest,
@@ -16,21 +8,16 @@ use async_openai::{
     },
 };
 use llmperf_clients::async_openai as measured;
-use llmperf_core::{Call, Outcome, testing::Probe};
-use support::{
-    STEP, attribute, complete, ending, read, reasons, serve,
-    server::{Ending, Finish, Plan, Server},
-    swift, thinker, toolsmith, usage,
+use llmperf_core::{Call, Outcome, Timing, testing::Probe};
+
+use crate::{
+    ALL, client,
+    support::{
+        STEP, attribute, complete, ending, read, reasons, serve,
+        server::{Ending, Finish, Plan},
+        swift, thinker, toolsmith, usage,
+    },
 };
-
-const ALL: usize = usize::MAX;
-
-fn client(server: &Server) -> Client<OpenAIConfig> {
-    // Loopback only; where other packages of the build ask for TLS, its provider must be there.
-    let _already_set = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
-    Client::build(http, OpenAIConfig::new().with_api_base(server.base_url()).with_api_key("none"))
-}
 
 fn question(plan: &Plan) -> CreateChatCompletionRequest {
     CreateChatCompletionRequestArgs::default()
@@ -48,7 +35,7 @@ fn call(probe: &Probe, request: &CreateChatCompletionRequest) -> Call {
 }
 
 /// Streams one chat completion of `plan` and reads at most `most` chunks of it.
-async fn stream(probe: &Probe, plan: &Plan, most: usize) -> Result<llmperf_core::Timing, OpenAIError> {
+async fn stream(probe: &Probe, plan: &Plan, most: usize) -> Result<Timing, OpenAIError> {
     let server = serve(plan);
     let (client, request) = (client(&server), question(plan));
     let mut reply = measured::open(call(probe, &request), client.chat().create_stream(request)).await?;
