@@ -11,3 +11,5 @@ mod parts;
 
 #[cfg(feature = "async-openai")]
 pub mod async_openai;
+#[cfg(feature = "ollama-rs")]
+pub mod ollama_rs;

@@ -22,6 +22,14 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// A piece of output that is not at hand as text.
+    #[cfg(any(feature = "genai", feature = "ollama-rs"))]
+    pub(crate) fn sized(&mut self, read: &mut Read<'_>, kind: Kind, bytes: usize) {
+        if bytes > 0 {
+            self.part(read, |output| output.and_sized(kind, bytes));
+        }
+    }
+
     /// The event is told, if nothing of it was so far. What ends the call comes after this.
     pub(crate) fn told(self, read: &mut Read<'_>) {
         if let Some(base) = self.0 {
