@@ -39,7 +39,7 @@ use serde_json::Value;
 
 use crate::{
     error_body,
-    failing::{Failing, first_word, told},
+    failing::{Failing, told},
 };
 
 mod chat;
@@ -171,8 +171,9 @@ impl Failing for OpenAIError {
         match self {
             Self::ApiError(refusal) => {
                 let error = &refusal.api_error;
-                let word = first_word([error.code.as_deref(), error.r#type.as_deref()]);
-                let failure = Failure::new(word.unwrap_or(refusal.status_code.as_str()));
+                let words = [error.code.as_deref(), error.r#type.as_deref(), Some(refusal.status_code.as_str())];
+                let word = words.into_iter().flatten().find(|word| !word.is_empty());
+                let failure = word.map_or(Failure::of(self), Failure::new);
                 tell(failure.message(&error.message));
             }
             // An error inside a stream is no chunk, and so this.

@@ -26,9 +26,3 @@ pub(crate) fn told<T, E: Failing>(request: impl Future<Output = Result<T, E>>) -
         result
     }
 }
-
-/// The first of a provider's own words for an error that is one.
-#[cfg(any(feature = "async-openai", feature = "bedrock"))]
-pub(crate) fn first_word<'a>(words: impl IntoIterator<Item = Option<&'a str>>) -> Option<&'a str> {
-    words.into_iter().flatten().find(|word| !word.is_empty())
-}

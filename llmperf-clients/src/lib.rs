@@ -11,5 +11,7 @@ mod parts;
 
 #[cfg(feature = "async-openai")]
 pub mod async_openai;
+#[cfg(feature = "bedrock")]
+pub mod bedrock;
 #[cfg(feature = "ollama-rs")]
 pub mod ollama_rs;
