@@ -64,10 +64,9 @@ impl Desk {
         };
         let page = self.ledger.open(index);
         let mut response = self.respond(target, index, request, page, outbox).await;
-        let id = HeaderValue::try_from(format!("req_{index}"));
-        if let Ok(id) = id {
-            let name = HeaderName::from_static(target.dialect.speech().request_id());
-            response.headers_mut().insert(name, id);
+        let name = target.dialect.speech().request_id();
+        if let (Some(name), Ok(id)) = (name, HeaderValue::try_from(format!("req_{index}"))) {
+            response.headers_mut().insert(HeaderName::from_static(name), id);
         }
         response
     }

@@ -43,9 +43,11 @@ impl Route {
             ("GET", "/v1/models") => return Self::Models,
             ("POST", "/v1/chat/completions") => Target::asked_in_body(Dialect::OpenAiChat, false),
             ("POST", "/v1/responses") => Target::asked_in_body(Dialect::Responses, false),
+            ("POST", "/v1/messages") => Target::asked_in_body(Dialect::Anthropic, false),
+            ("POST", "/v2/chat") => Target::asked_in_body(Dialect::Cohere, false),
             ("POST", "/api/chat") => Target::asked_in_body(Dialect::OllamaChat, true),
             ("POST", "/api/generate") => Target::asked_in_body(Dialect::OllamaGenerate, true),
-            ("POST", _) => match bedrock(path) {
+            ("POST", _) => match gemini(uri).or_else(|| bedrock(path)) {
                 Some(target) => target,
                 None => return Self::Unknown,
             },
@@ -53,6 +55,18 @@ impl Route {
         };
         Self::Answer(target)
     }
+}
+
+fn gemini(uri: &Uri) -> Option<Target> {
+    let (model, operation) = uri.path().strip_prefix("/v1beta/models/")?.rsplit_once(':')?;
+    let sse = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
+    let (dialect, streamed) = match operation {
+        "generateContent" => (Dialect::GeminiSse, false),
+        "streamGenerateContent" if sse => (Dialect::GeminiSse, true),
+        "streamGenerateContent" => (Dialect::GeminiArray, true),
+        _ => return None,
+    };
+    Some(Target::asked_in_path(dialect, model, streamed))
 }
 
 fn bedrock(path: &str) -> Option<Target> {

@@ -81,7 +81,8 @@ async fn ask(dialect: Dialect, plan: Plan, streamed: bool) -> Told {
     let response = request(&server, dialect, model, streamed).send().await.unwrap();
     let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     let (content_type, error_type) = (header("content-type").unwrap(), header("x-amzn-errortype"));
-    let request_id = ["x-request-id", "request-id", "x-amzn-requestid"].into_iter().find_map(header);
+    let request_id =
+        ["x-request-id", "request-id", "x-amzn-requestid", "x-debug-trace-id"].into_iter().find_map(header);
     let status = response.status().as_u16();
     let (mut body, mut broken) = (Vec::new(), false);
     let mut reads = response.bytes_stream();
