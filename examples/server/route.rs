@@ -5,6 +5,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::dialects::Dialect;
+use super::fixed::Fixed;
 use super::plan::MODELS;
 use super::refusal::Refusal;
 use super::script::Asked;
@@ -13,7 +14,7 @@ use super::script::Asked;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Answer(Target),
-    Models,
+    Fixed(Fixed),
     Unknown,
 }
 
@@ -39,8 +40,10 @@ enum Streams {
 impl Route {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
         let path = uri.path();
+        if let Some(fixed) = Fixed::at(method.as_str(), path) {
+            return Self::Fixed(fixed);
+        }
         let target = match (method.as_str(), path) {
-            ("GET", "/v1/models") => return Self::Models,
             ("POST", "/v1/chat/completions") => Target::asked_in_body(Dialect::OpenAiChat, false),
             ("POST", "/v1/responses") => Target::asked_in_body(Dialect::Responses, false),
             ("POST", "/v1/messages") => Target::asked_in_body(Dialect::Anthropic, false),

@@ -1,7 +1,7 @@
 //! The dialects of the local server, read by readers that share no code with it.
 
 mod anthropic_tests;
-mod asking;
+pub(crate) mod asking;
 mod bedrock_tests;
 mod cohere_tests;
 mod endings_tests;
