@@ -1,4 +1,4 @@
-//! From a request to its response: refusals, the streamed and the whole answer.
+//! From a request to its response: the streamed and the whole answer of its plan.
 
 use std::convert::Infallible;
 use std::io;
@@ -8,28 +8,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
+use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Request, Response, StatusCode};
-use serde_json::{Value, json};
+use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Response};
 use tokio::time::sleep;
 
 use super::PLAN_HEADER;
+use super::coding::{self, Coding};
 use super::dialects::Dialect;
+use super::fixed::Fixed;
 use super::ledger::{Ledger, Page, Sent};
-use super::plan::{Ending, Finish, MODELS, Plan};
+use super::plan::{Ending, Finish, Plan};
 use super::refusal::Refusal;
 use super::reply::{Message, Reply};
+use super::response::{self, Body};
 use super::route::{Route, Target};
 use super::script::{Asked, Close, Content, Script};
 use super::socket::Outbox;
-
-pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
-
-/// Lets half a body leave before its connection breaks.
-const BREATH: Duration = Duration::from_millis(5);
 
 /// What all connections answer from.
 pub(super) struct Desk {
@@ -49,27 +45,50 @@ impl Desk {
         request: Request<Incoming>,
         outbox: Outbox,
     ) -> Result<Response<Body>, Infallible> {
-        Ok(match Route::of(request.method(), request.uri()) {
+        let Some(codings) = Coding::asked(request.headers()) else {
+            return Ok(response::refused(Dialect::OpenAiChat, &Refusal::unknown_coding(), false));
+        };
+        let response = match Route::of(request.method(), request.uri()) {
             Route::Answer(target) => self.planned(&target, request, outbox).await,
-            Route::Models => models(),
-            Route::Unknown => refuse(Dialect::OpenAiChat, &Refusal::unknown_url(), false),
-        })
+            Route::Fixed(fixed) => self.fixed(fixed, request, outbox).await,
+            Route::Unknown => response::refused(Dialect::OpenAiChat, &Refusal::unknown_url(), false),
+        };
+        Ok(coding::encoded(&codings, response))
     }
 
     async fn planned(&self, target: &Target, request: Request<Incoming>, outbox: Outbox) -> Response<Body> {
-        let index = match request.headers().get(PLAN_HEADER).map(plan_index) {
-            Some(Some(index)) => index,
-            Some(None) => return refuse(target.dialect, &Refusal::misnamed_plan(), false),
-            None => self.next.fetch_add(1, Ordering::Relaxed),
+        let index = match named_plan(request.headers()) {
+            Ok(Some(index)) => index,
+            Ok(None) => self.next.fetch_add(1, Ordering::Relaxed),
+            Err(refusal) => return response::refused(target.dialect, &refusal, false),
         };
         let page = self.ledger.open(index);
         let mut response = self.respond(target, index, request, page, outbox).await;
-        let id = HeaderValue::try_from(format!("req_{index}"));
-        if let Ok(id) = id {
-            let name = HeaderName::from_static(target.dialect.speech().request_id());
-            response.headers_mut().insert(name, id);
+        let name = target.dialect.speech().request_id();
+        if let (Some(name), Ok(id)) = (name, HeaderValue::try_from(format!("req_{index}"))) {
+            response.headers_mut().insert(HeaderName::from_static(name), id);
         }
         response
+    }
+
+    /// Only a plan that the request names can delay or refuse it.
+    async fn fixed(&self, fixed: Fixed, request: Request<Incoming>, outbox: Outbox) -> Response<Body> {
+        let refused = |refusal: &Refusal| response::refused(fixed.dialect(), refusal, false);
+        match named_plan(request.headers()) {
+            Ok(Some(index)) => {
+                let page = self.ledger.open(index);
+                let plan = (self.plans)(index);
+                sleep(plan.queue).await;
+                outbox.announce(page.note(Sent::Head));
+                if let Ending::Refused(status) = plan.ending {
+                    return refused(&Refusal::planned(status));
+                }
+            }
+            Ok(None) => {}
+            Err(refusal) => return refused(&refusal),
+        }
+        let answer = body(request).await.and_then(|body| fixed.answer(&body));
+        answer.map_or_else(|refusal| refused(&refusal), |answer| response::json(&answer))
     }
 
     async fn respond(
@@ -80,35 +99,39 @@ impl Desk {
         page: Page,
         outbox: Outbox,
     ) -> Response<Body> {
-        let read = match request.into_body().collect().await {
-            Ok(body) => target.read(index, &body.to_bytes()),
-            Err(broken) => Err(Refusal::invalid(format!("The request body did not arrive: {broken}."))),
-        };
-        let (asked, streamed) = match read {
+        let (asked, streamed) = match body(request).await.and_then(|body| target.read(index, &body)) {
             Ok(read) => read,
-            Err(refusal) => return refuse(target.dialect, &refusal, false),
+            Err(refusal) => return response::refused(target.dialect, &refusal, false),
         };
         let plan = (self.plans)(index);
         sleep(plan.queue).await;
         outbox.announce(page.note(Sent::Head));
         if let Ending::Refused(status) = plan.ending {
-            return refuse(target.dialect, &Refusal::planned(status), streamed);
+            return response::refused(target.dialect, &Refusal::planned(status), streamed);
         }
         if streamed { stream_of(plan, asked, page, outbox) } else { whole(&plan, asked, page, outbox).await }
     }
 }
 
-fn plan_index(header: &HeaderValue) -> Option<u64> {
-    header.to_str().ok()?.parse().ok()
+/// The plan that a request names.
+fn named_plan(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
+    let Some(header) = headers.get(PLAN_HEADER) else { return Ok(None) };
+    let index = header.to_str().ok().and_then(|index| index.parse().ok());
+    index.map(Some).ok_or_else(Refusal::misnamed_plan)
+}
+
+async fn body(request: Request<Incoming>) -> Result<Bytes, Refusal> {
+    match request.into_body().collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(broken) => Err(Refusal::invalid(format!("The request body did not arrive: {broken}."))),
+    }
 }
 
 fn stream_of(plan: Plan, asked: Asked, page: Page, outbox: Outbox) -> Response<Body> {
     let content_type = asked.dialect.speech().content_type();
     let frames = writes(Script::new(plan, asked), page, outbox).map(|bytes| bytes.map(Frame::data));
-    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let mut response = response::of_type(content_type, StreamBody::new(frames).boxed_unsync());
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
@@ -124,10 +147,7 @@ fn writes(script: Script, page: Page, outbox: Outbox) -> impl Stream<Item = io::
         }
         match script.close() {
             Close::Clean => None,
-            Close::Broken => {
-                sleep(BREATH).await;
-                Some((Err(broken()), None))
-            }
+            Close::Broken => Some((Err(response::cut().await), None)),
             Close::Never => std::future::pending().await,
         }
     })
@@ -139,7 +159,9 @@ async fn whole(plan: &Plan, asked: Asked, page: Page, outbox: Outbox) -> Respons
     let finish = match plan.ending {
         Ending::Complete(finish) | Ending::Unmarked(finish) => finish,
         Ending::Cut => Finish::Stop,
-        Ending::ErrorFrame | Ending::Refused(_) => return refuse(asked.dialect, &Refusal::planned(500), false),
+        Ending::ErrorFrame | Ending::Refused(_) => {
+            return response::refused(asked.dialect, &Refusal::planned(500), false);
+        }
         Ending::Silent => return std::future::pending().await,
     };
     let message = Message::of(plan, asked.index);
@@ -147,54 +169,9 @@ async fn whole(plan: &Plan, asked: Asked, page: Page, outbox: Outbox) -> Respons
     let body = speech.whole(&Reply::new(plan, asked), &message, finish);
     if plan.ending == Ending::Cut {
         outbox.announce(page.note(Sent::Body(Content::default())));
-        return half(&body);
+        return response::half(&body);
     }
     let content = Content { events: 1, tokens: plan.output_tokens(), answer: true, end: true };
     outbox.announce(page.note(Sent::Body(content)));
-    json_response(StatusCode::OK, &body)
-}
-
-/// The first half of a body, then the connection breaks.
-fn half(body: &Value) -> Response<Body> {
-    let mut bytes = body.to_string().into_bytes();
-    bytes.truncate(bytes.len() / 2);
-    let frames = stream::once(async { Ok(Frame::data(Bytes::from(bytes))) }).chain(stream::once(async {
-        sleep(BREATH).await;
-        Err(broken())
-    }));
-    json_body(StatusCode::OK, StreamBody::new(frames).boxed_unsync())
-}
-
-fn broken() -> io::Error {
-    io::Error::other("planned cut")
-}
-
-fn models() -> Response<Body> {
-    let models = MODELS.map(|id| json!({ "id": id, "object": "model", "owned_by": "llmperf" }));
-    json_response(StatusCode::OK, &json!({ "object": "list", "data": models }))
-}
-
-fn refuse(dialect: Dialect, refusal: &Refusal, streamed: bool) -> Response<Body> {
-    let speech = dialect.speech();
-    let mut response = json_response(refusal.status, &speech.refusal(refusal, streamed));
-    let headers = response.headers_mut();
-    if refusal.status == StatusCode::TOO_MANY_REQUESTS {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    }
-    if let Some((name, value)) = speech.error_header(refusal) {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
-    response
-}
-
-fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
-    let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {}).boxed_unsync();
-    json_body(status, body)
-}
-
-fn json_body(status: StatusCode, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    response::json(&body)
 }

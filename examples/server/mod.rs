@@ -1,16 +1,22 @@
 //! A local LLM server: real HTTP on loopback, planned answers, and a ledger of what left when.
 //!
-//! It answers at the paths of each [`Dialect`], streamed or whole, and lists its models at `GET /v1/models`. A request
-//! names its [`Plan`] by the header [`PLAN_HEADER`]; those that name none get the plans in order. The server lives on a
-//! thread and a runtime of its own, so that it does not disturb the side that measures.
+//! It answers at the paths of each [`Dialect`], streamed or whole. A request names its [`Plan`] by the header
+//! [`PLAN_HEADER`]; those that name none get the plans in order. The header [`CODING_HEADER`] has the response compressed.
+//! Models, embeddings and rankings are tiny and always the same.
+//!
+//! The server lives on a thread and a runtime of its own, so that it does not disturb the side that measures. Crates
+//! include it by its path; it needs llmperf-core and no other part.
 
 mod answer;
+mod coding;
 mod dialects;
 mod dice;
+mod fixed;
 mod ledger;
 mod plan;
 mod refusal;
 mod reply;
+mod response;
 mod route;
 mod script;
 mod sheet;
@@ -33,6 +39,7 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) use llmperf_core::Outcome;
 
+pub(crate) use coding::Coding;
 pub(crate) use dialects::Dialect;
 pub(crate) use ledger::{Ledger, Record, Write};
 pub(crate) use plan::{Burst, Consumer, Ending, Finish, Kind, MODELS, Piece, Plan, SWIFT, THINKER, TOOLSMITH};
@@ -43,6 +50,8 @@ use socket::{Outbox, Socket};
 
 /// Names the plan that a request is answered by.
 pub(crate) const PLAN_HEADER: &str = "x-plan";
+/// Names the [`Coding`]s of the response, in the order in which they are used.
+pub(crate) const CODING_HEADER: &str = "x-coding";
 
 /// A running server. Dropping it stops it at once.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-use super::PLAN_HEADER;
+use super::{CODING_HEADER, PLAN_HEADER};
 
 /// An error status.
 #[derive(Clone, Debug)]
@@ -37,6 +37,10 @@ impl Refusal {
 
     pub(super) fn misnamed_plan() -> Self {
         Self::invalid(format!("{PLAN_HEADER} is not a number."))
+    }
+
+    pub(super) fn unknown_coding() -> Self {
+        Self::invalid(format!("{CODING_HEADER} is not known."))
     }
 
     pub(super) fn unknown_model(model: &str) -> Self {

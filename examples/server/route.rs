@@ -5,6 +5,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::dialects::Dialect;
+use super::fixed::Fixed;
 use super::plan::MODELS;
 use super::refusal::Refusal;
 use super::script::Asked;
@@ -13,7 +14,7 @@ use super::script::Asked;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Answer(Target),
-    Models,
+    Fixed(Fixed),
     Unknown,
 }
 
@@ -39,13 +40,17 @@ enum Streams {
 impl Route {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
         let path = uri.path();
+        if let Some(fixed) = Fixed::at(method.as_str(), path) {
+            return Self::Fixed(fixed);
+        }
         let target = match (method.as_str(), path) {
-            ("GET", "/v1/models") => return Self::Models,
             ("POST", "/v1/chat/completions") => Target::asked_in_body(Dialect::OpenAiChat, false),
             ("POST", "/v1/responses") => Target::asked_in_body(Dialect::Responses, false),
+            ("POST", "/v1/messages") => Target::asked_in_body(Dialect::Anthropic, false),
+            ("POST", "/v2/chat") => Target::asked_in_body(Dialect::Cohere, false),
             ("POST", "/api/chat") => Target::asked_in_body(Dialect::OllamaChat, true),
             ("POST", "/api/generate") => Target::asked_in_body(Dialect::OllamaGenerate, true),
-            ("POST", _) => match bedrock(path) {
+            ("POST", _) => match gemini(uri).or_else(|| bedrock(path)) {
                 Some(target) => target,
                 None => return Self::Unknown,
             },
@@ -53,6 +58,18 @@ impl Route {
         };
         Self::Answer(target)
     }
+}
+
+fn gemini(uri: &Uri) -> Option<Target> {
+    let (model, operation) = uri.path().strip_prefix("/v1beta/models/")?.rsplit_once(':')?;
+    let sse = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
+    let (dialect, streamed) = match operation {
+        "generateContent" => (Dialect::GeminiSse, false),
+        "streamGenerateContent" if sse => (Dialect::GeminiSse, true),
+        "streamGenerateContent" => (Dialect::GeminiArray, true),
+        _ => return None,
+    };
+    Some(Target::asked_in_path(dialect, model, streamed))
 }
 
 fn bedrock(path: &str) -> Option<Target> {

@@ -13,8 +13,10 @@ mod server;
 mod terminal;
 
 mod arguments_tests;
+mod coding_tests;
 mod comparison_tests;
 mod dialects;
+mod fixed_tests;
 mod index_tests;
 mod load_tests;
 mod plan_tests;

@@ -32,8 +32,8 @@ impl Speech for Bedrock {
         "application/vnd.amazon.eventstream"
     }
 
-    fn request_id(&self) -> &'static str {
-        "x-amzn-requestid"
+    fn request_id(&self) -> Option<&'static str> {
+        Some("x-amzn-requestid")
     }
 
     fn voice(&self, reply: Reply) -> Box<dyn Voice> {

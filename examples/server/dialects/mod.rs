@@ -1,8 +1,11 @@
 //! The dialects that the server speaks: what they have in common, and a file for each provider.
 
+mod anthropic;
 mod bedrock;
 mod blocks;
+mod cohere;
 mod event_stream;
+mod gemini;
 mod ollama;
 mod openai_chat;
 mod responses;
@@ -33,15 +36,30 @@ pub(crate) enum Dialect {
     /// OpenAI chat completions, which Mistral and many others speak too.
     OpenAiChat,
     Responses,
+    Anthropic,
+    /// Gemini with `alt=sse`.
+    GeminiSse,
+    GeminiArray,
     OllamaChat,
     OllamaGenerate,
+    /// Cohere's chat of version 2.
+    Cohere,
     /// Bedrock's Converse.
     Bedrock,
 }
 
 impl Dialect {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::OpenAiChat, Self::Responses, Self::OllamaChat, Self::OllamaGenerate, Self::Bedrock];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::OpenAiChat,
+        Self::Responses,
+        Self::Anthropic,
+        Self::GeminiSse,
+        Self::GeminiArray,
+        Self::OllamaChat,
+        Self::OllamaGenerate,
+        Self::Cohere,
+        Self::Bedrock,
+    ];
 
     /// The path to ask a model at, with its query.
     pub(crate) fn path(self, model: &str, streamed: bool) -> String {
@@ -81,8 +99,12 @@ impl Dialect {
         match self {
             Self::OpenAiChat => &openai_chat::OpenAiChat,
             Self::Responses => &responses::Responses,
+            Self::Anthropic => &anthropic::Anthropic,
+            Self::GeminiSse => &gemini::Gemini::Sse,
+            Self::GeminiArray => &gemini::Gemini::Array,
             Self::OllamaChat => &ollama::Ollama::Chat,
             Self::OllamaGenerate => &ollama::Ollama::Generate,
+            Self::Cohere => &cohere::Cohere,
             Self::Bedrock => &bedrock::Bedrock,
         }
     }
@@ -102,9 +124,9 @@ pub(super) trait Speech: fmt::Debug + Sync {
     /// The content type of a stream.
     fn content_type(&self) -> &'static str;
 
-    /// The response header that carries the request's id.
-    fn request_id(&self) -> &'static str {
-        "x-request-id"
+    /// The response header that carries the request's id, if there is one.
+    fn request_id(&self) -> Option<&'static str> {
+        Some("x-request-id")
     }
 
     /// The frame that begins a stream always comes, planned or not.

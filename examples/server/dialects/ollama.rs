@@ -55,6 +55,10 @@ impl Speech for Ollama {
         "application/x-ndjson"
     }
 
+    fn request_id(&self) -> Option<&'static str> {
+        None
+    }
+
     fn begins_always(&self) -> bool {
         false
     }

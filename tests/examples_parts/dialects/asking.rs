@@ -11,23 +11,23 @@ use crate::server::{
 };
 
 /// What a client got.
-pub(super) struct Told {
-    pub(super) status: u16,
-    pub(super) content_type: String,
-    pub(super) request_id: Option<String>,
-    pub(super) error_type: Option<String>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) content_type: String,
+    pub(crate) request_id: Option<String>,
+    pub(crate) error_type: Option<String>,
+    pub(crate) body: Vec<u8>,
     /// The connection broke inside the body.
-    pub(super) broken: bool,
-    pub(super) record: Record,
+    pub(crate) broken: bool,
+    pub(crate) record: Record,
 }
 
 impl Told {
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
@@ -36,7 +36,7 @@ impl Told {
 ///
 /// `swift-1` says four tokens in three pieces, `thinker-1` thinks two more before, `toolsmith-1` calls a tool with five
 /// tokens in three pieces.
-pub(super) fn plan(model: &'static str, ending: Ending) -> Plan {
+pub(crate) fn plan(model: &'static str, ending: Ending) -> Plan {
     let piece = |kind, tokens| Piece::Output { kind, tokens };
     let answer = [1, 1, 2].map(|tokens| piece(Kind::Text, tokens)).to_vec();
     let pieces = match model {
@@ -59,19 +59,19 @@ pub(super) fn plan(model: &'static str, ending: Ending) -> Plan {
 }
 
 /// A plan that ends as its model does.
-pub(super) fn complete(model: &'static str) -> Plan {
+pub(crate) fn complete(model: &'static str) -> Plan {
     plan(model, Ending::Complete(finish(model)))
 }
 
-pub(super) fn finish(model: &str) -> Finish {
+pub(crate) fn finish(model: &str) -> Finish {
     if model == TOOLSMITH { Finish::ToolCalls } else { Finish::Stop }
 }
 
-pub(super) async fn streamed(dialect: Dialect, plan: Plan) -> Told {
+pub(crate) async fn streamed(dialect: Dialect, plan: Plan) -> Told {
     ask(dialect, plan, true).await
 }
 
-pub(super) async fn whole(dialect: Dialect, plan: Plan) -> Told {
+pub(crate) async fn whole(dialect: Dialect, plan: Plan) -> Told {
     ask(dialect, plan, false).await
 }
 
@@ -81,7 +81,8 @@ async fn ask(dialect: Dialect, plan: Plan, streamed: bool) -> Told {
     let response = request(&server, dialect, model, streamed).send().await.unwrap();
     let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     let (content_type, error_type) = (header("content-type").unwrap(), header("x-amzn-errortype"));
-    let request_id = ["x-request-id", "request-id", "x-amzn-requestid"].into_iter().find_map(header);
+    let request_id =
+        ["x-request-id", "request-id", "x-amzn-requestid", "x-debug-trace-id"].into_iter().find_map(header);
     let status = response.status().as_u16();
     let (mut body, mut broken) = (Vec::new(), false);
     let mut reads = response.bytes_stream();
@@ -99,13 +100,13 @@ async fn ask(dialect: Dialect, plan: Plan, streamed: bool) -> Told {
 }
 
 /// A request for plan number 7.
-pub(super) fn request(server: &Server, dialect: Dialect, model: &str, streamed: bool) -> reqwest::RequestBuilder {
+pub(crate) fn request(server: &Server, dialect: Dialect, model: &str, streamed: bool) -> reqwest::RequestBuilder {
     let url = server.url(&dialect.path(model, streamed));
     http().post(url).header(PLAN_HEADER, 7).json(&dialect.question(model, "Which way?", streamed))
 }
 
 /// A plain HTTP client.
-pub(super) fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     // Sets the TLS provider that any reqwest client needs.
     Client::new("http://127.0.0.1", None).unwrap();
     reqwest::Client::builder().tls_certs_only([]).build().unwrap()

@@ -34,7 +34,8 @@ async fn less_comes_without_the_marker_and_nothing_else() {
         let unmarked = streamed(dialect, plan(model, Ending::Unmarked(finish(model)))).await;
         assert!(!unmarked.broken, "{dialect:?}");
         assert!(whole.body.starts_with(&unmarked.body), "{dialect:?}");
-        assert_ne!(whole.body.len(), unmarked.body.len(), "{dialect:?}");
+        let has_no_marker = dialect == Dialect::GeminiSse;
+        assert_eq!(whole.body.len() == unmarked.body.len(), has_no_marker, "{dialect:?}");
     }
 }
 
@@ -85,7 +86,6 @@ async fn a_refusal_comes_before_anything_else() {
                 assert_eq!((told.status, told.content_type.as_str()), (status, "application/json"));
                 assert!(told.json().is_object() || told.json().is_array());
                 assert!(told.record.writes.is_empty() && told.record.head.is_some());
-                assert!(told.request_id.is_some(), "{dialect:?}");
             }
         }
     }
@@ -110,7 +110,8 @@ async fn a_wrong_question_is_refused_in_the_dialects_own_words() {
 fn a_missing_marker_is_an_interruption_where_only_it_tells_the_reason() {
     let unmarked = plan(SWIFT, Ending::Unmarked(Finish::Stop));
     let interrupted = Dialect::ALL.into_iter().filter(|dialect| dialect.outcome(&unmarked) == Outcome::Interrupted);
-    assert_eq!(interrupted.collect::<Vec<_>>(), [Dialect::Responses, Dialect::OllamaChat, Dialect::OllamaGenerate]);
+    let silent = [Dialect::Responses, Dialect::OllamaChat, Dialect::OllamaGenerate, Dialect::Cohere];
+    assert_eq!(interrupted.collect::<Vec<_>>(), silent);
     for dialect in Dialect::ALL {
         assert_eq!(dialect.outcome(&complete(SWIFT)), Outcome::Complete);
         assert_eq!(dialect.outcome(&plan(SWIFT, Ending::ErrorFrame)), Outcome::Error);
