@@ -8,10 +8,14 @@ mod error_body;
 mod failing;
 #[cfg(any(feature = "async-openai", feature = "ollama-rs"))]
 mod parts;
+#[cfg(any(feature = "genai", feature = "ollama-rs"))]
+mod written;
 
 #[cfg(feature = "async-openai")]
 pub mod async_openai;
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
+#[cfg(feature = "genai")]
+pub mod genai;
 #[cfg(feature = "ollama-rs")]
 pub mod ollama_rs;

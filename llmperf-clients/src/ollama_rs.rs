@@ -37,10 +37,7 @@
 //!   and where it is the last one, the call is interrupted.
 //! - **Parameters.** Those of a request (`ModelOptions`) are private, so that they are not on the span.
 
-use std::{
-    fmt::{self, Write as _},
-    future::Future,
-};
+use std::future::Future;
 
 use futures_core::Stream;
 use llmperf_core::{
@@ -51,7 +48,6 @@ use ollama_rs::{
     generation::{
         chat::{ChatMessageFinalResponseData, ChatMessageResponse, request::ChatMessageRequest},
         completion::{GenerationResponse, request::GenerationRequest},
-        tools::ToolCall,
     },
 };
 
@@ -60,6 +56,7 @@ use sealed::Timed as _;
 use crate::{
     failing::{Failing, told},
     parts::Parts,
+    written,
 };
 
 const PROVIDER: &str = "ollama";
@@ -150,7 +147,7 @@ impl Reader<Result<ChatMessageResponse, ()>> for Chat {
         parts.piece(read, 0, Kind::Text, &message.content);
         for call in &message.tool_calls {
             parts.piece(read, 0, Kind::Tool, &call.function.name);
-            parts.sized(read, Kind::Tool, arguments_size(call));
+            parts.sized(read, Kind::Tool, written::size(&call.function.arguments));
         }
         parts.told(read);
         tell_end(answer.done, answer.times(), read);
@@ -205,9 +202,7 @@ impl Answer for ChatMessageResponse {
             .and_usage(usage_of(self))
             .and_reasoning(self.message.thinking.as_deref().unwrap_or_default())
             .and_text(&self.message.content);
-        self.message.tool_calls.iter().fold(output, |output, call| {
-            output.and(Kind::Tool, &call.function.name).and_sized(Kind::Tool, arguments_size(call))
-        })
+        self.message.tool_calls.iter().fold(output, |output, call| output.and(Kind::Tool, &call.function.name))
     }
 }
 
@@ -245,21 +240,6 @@ fn carries(response: &GenerationResponse) -> Output<'_> {
 fn usage_of(answer: &ChatMessageResponse) -> Option<Usage> {
     let usage = |data: &ChatMessageFinalResponseData| Usage::of(data.prompt_eval_count, data.eval_count);
     answer.final_data.as_ref().map(usage)
-}
-
-/// The size of a tool call's arguments, as they would be written.
-fn arguments_size(call: &ToolCall) -> usize {
-    struct Counting(usize);
-    impl fmt::Write for Counting {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0 += text.len();
-            Ok(())
-        }
-    }
-    let mut counting = Counting(0);
-    // Counting cannot fail; what could not be written has no size.
-    let _ = write!(counting, "{}", call.function.arguments);
-    counting.0
 }
 
 /// The server's own times of a call, in nanoseconds.

@@ -23,7 +23,7 @@ impl<'a> Parts<'a> {
     }
 
     /// A piece of output that is not at hand as text.
-    #[cfg(any(feature = "genai", feature = "ollama-rs"))]
+    #[cfg(feature = "ollama-rs")]
     pub(crate) fn sized(&mut self, read: &mut Read<'_>, kind: Kind, bytes: usize) {
         if bytes > 0 {
             self.part(read, |output| output.and_sized(kind, bytes));
