@@ -2,7 +2,7 @@
 
 #[cfg(any(feature = "async-openai", feature = "bedrock", feature = "genai", feature = "rig"))]
 mod asked;
-#[cfg(any(feature = "async-openai", feature = "genai"))]
+#[cfg(any(feature = "async-openai", feature = "genai", feature = "rig"))]
 mod error_body;
 #[cfg(any(feature = "async-openai", feature = "bedrock", feature = "genai", feature = "ollama-rs", feature = "rig"))]
 mod failing;
@@ -19,3 +19,5 @@ pub mod bedrock;
 pub mod genai;
 #[cfg(feature = "ollama-rs")]
 pub mod ollama_rs;
+#[cfg(feature = "rig")]
+pub mod rig;
