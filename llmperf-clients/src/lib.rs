@@ -2,7 +2,7 @@
 
 #[cfg(any(feature = "async-openai", feature = "bedrock", feature = "genai", feature = "rig"))]
 mod asked;
-#[cfg(any(feature = "async-openai", feature = "genai", feature = "rig"))]
+#[cfg(any(feature = "async-openai", feature = "eventsource-stream", feature = "genai", feature = "rig"))]
 mod error_body;
 #[cfg(any(feature = "async-openai", feature = "bedrock", feature = "genai", feature = "ollama-rs", feature = "rig"))]
 mod failing;
@@ -15,6 +15,8 @@ mod written;
 pub mod async_openai;
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
+#[cfg(feature = "eventsource-stream")]
+pub mod eventsource_stream;
 #[cfg(feature = "genai")]
 pub mod genai;
 #[cfg(feature = "ollama-rs")]
