@@ -6,7 +6,7 @@
 //! use llmperf_clients::genai as measured;
 //!
 //! # async fn ask(request: ChatRequest) -> genai::Result<()> {
-//! let client = Client::default();
+//! let client = Client::new()?;
 //! let model = ModelIden::new(AdapterKind::Anthropic, "claude-sonnet-4-6");
 //! let options = ChatOptions::default().with_capture_usage(true).with_max_tokens(512);
 //! let call = measured::call(&model, Some(&options));
