@@ -376,3 +376,20 @@ fn exception_name(message: &Message) -> Option<&str> {
     let header = message.headers().iter().find(|header| header.name().as_str() == ":exception-type")?;
     header.value().as_string().ok().map(StrBytes::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(total: i32) -> TokenUsage {
+        let counts = TokenUsage::builder().input_tokens(24).output_tokens(4).total_tokens(total);
+        counts.cache_read_input_tokens(16).cache_write_input_tokens(8).build().expect("all that is required")
+    }
+
+    #[test]
+    fn what_the_cache_gave_is_added_unless_the_total_says_that_it_is_in_there() {
+        let cached = Usage::new().cache_read(16).cache_write(8);
+        assert_eq!(usage(&counts(24 + 16 + 8 + 4)), cached.input(48).output(4));
+        assert_eq!(usage(&counts(24 + 4)), cached.input(24).output(4));
+    }
+}

@@ -240,3 +240,36 @@ fn provider(adapter: AdapterKind) -> &'static str {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use genai::chat::{CompletionTokensDetails, PromptTokensDetails};
+
+    use super::*;
+
+    fn counts(total: i32) -> Counts {
+        Counts {
+            prompt_tokens: Some(24),
+            prompt_tokens_details: Some(PromptTokensDetails { cached_tokens: Some(16), ..Default::default() }),
+            completion_tokens: Some(4),
+            completion_tokens_details: Some(CompletionTokensDetails {
+                reasoning_tokens: Some(3),
+                ..Default::default()
+            }),
+            total_tokens: Some(total),
+        }
+    }
+
+    #[test]
+    fn cached_tokens_are_added_where_the_total_says_that_they_stand_beside() {
+        let rest = Usage::new().output(4).cache_read(16).reasoning(3);
+        assert_eq!(usage(&counts(24 + 4)), rest.input(24));
+        assert_eq!(usage(&counts(24 + 16 + 4)), rest.input(40));
+    }
+
+    #[test]
+    fn a_figure_that_the_client_does_not_tell_is_absent() {
+        assert!(usage(&Counts::default()).is_empty());
+        assert!(usage(&Counts { prompt_tokens: Some(-1), ..Default::default() }).is_empty());
+    }
+}

@@ -54,8 +54,10 @@ impl Item for Result<Chunk, OpenAIError> {
 }
 
 fn tell(chunk: &Chunk, read: &mut Read<'_>) {
-    if let Some(tier) = chunk.service_tier.as_ref().filter(|_| !read.has_attribute(semconv::SERVICE_TIER)) {
-        read.attribute(semconv::SERVICE_TIER, tier_word(tier));
+    if let Some(tier) = chunk.service_tier.as_ref().and_then(tier_word)
+        && !read.has_attribute(semconv::SERVICE_TIER)
+    {
+        read.attribute(semconv::SERVICE_TIER, tier);
     }
     #[allow(deprecated, reason = "servers of the family send it still")]
     if let Some(fingerprint) = &chunk.system_fingerprint
@@ -168,13 +170,14 @@ fn finish_word(reason: FinishReason) -> &'static str {
     }
 }
 
-fn tier_word(tier: &ServiceTier) -> &'static str {
+/// The tier that served; `auto` is what was asked for.
+fn tier_word(tier: &ServiceTier) -> Option<&'static str> {
     match tier {
-        ServiceTier::Auto => "auto",
-        ServiceTier::Default => "default",
-        ServiceTier::Flex => "flex",
-        ServiceTier::Scale => "scale",
-        ServiceTier::Priority => "priority",
-        ServiceTier::Fast => "fast",
+        ServiceTier::Auto => None,
+        ServiceTier::Default => Some("default"),
+        ServiceTier::Flex => Some("flex"),
+        ServiceTier::Scale => Some("scale"),
+        ServiceTier::Priority => Some("priority"),
+        ServiceTier::Fast => Some("fast"),
     }
 }

@@ -60,8 +60,8 @@ fn tell_tier(event: &Event, read: &mut Read<'_>) {
         Event::ResponseIncomplete(event) => &event.response,
         _ => return,
     };
-    if let Some(tier) = &response.service_tier {
-        read.attribute(semconv::SERVICE_TIER, tier_word(tier));
+    if let Some(tier) = response.service_tier.as_ref().and_then(tier_word) {
+        read.attribute(semconv::SERVICE_TIER, tier);
     }
 }
 
@@ -186,15 +186,16 @@ fn usage(usage: &ResponseUsage) -> Usage {
         .reasoning(u64::from(usage.output_tokens_details.reasoning_tokens))
 }
 
-fn tier_word(tier: &ServiceTierResponses) -> &'static str {
+/// The tier that served; `auto` is what was asked for.
+fn tier_word(tier: &ServiceTierResponses) -> Option<&'static str> {
     match tier {
-        ServiceTierResponses::Auto => "auto",
-        ServiceTierResponses::Default => "default",
-        ServiceTierResponses::Flex => "flex",
-        ServiceTierResponses::Scale => "scale",
-        ServiceTierResponses::Priority => "priority",
-        ServiceTierResponses::Fast => "fast",
-        ServiceTierResponses::Ultrafast => "ultrafast",
+        ServiceTierResponses::Auto => None,
+        ServiceTierResponses::Default => Some("default"),
+        ServiceTierResponses::Flex => Some("flex"),
+        ServiceTierResponses::Scale => Some("scale"),
+        ServiceTierResponses::Priority => Some("priority"),
+        ServiceTierResponses::Fast => Some("fast"),
+        ServiceTierResponses::Ultrafast => Some("ultrafast"),
     }
 }
 

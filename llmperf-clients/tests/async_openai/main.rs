@@ -6,6 +6,7 @@
 mod support;
 
 mod chat;
+mod items;
 mod responses;
 
 use async_openai::{Client, config::OpenAIConfig};
