@@ -30,7 +30,7 @@
 //!   are absent.
 //! - **Finish reasons that it does not know**: the chunk does not parse, its item is an error, and the call ends as one.
 
-use std::future::Future;
+use std::{borrow::Cow, future::Future};
 
 use async_openai::error::{OpenAIError, StreamError};
 use futures_core::Stream;
@@ -52,7 +52,7 @@ pub use responses::Responses;
 /// The clock starts now.
 ///
 /// `provider` is yours to say: the client speaks to whoever has its base URL.
-pub fn call(provider: &'static str, request: &impl Request) -> Call {
+pub fn call(provider: impl Into<Cow<'static, str>>, request: &impl Request) -> Call {
     request.describe(llmperf_core::chat(provider, request.model_name()))
 }
 

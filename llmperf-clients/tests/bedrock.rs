@@ -18,7 +18,7 @@ use llmperf_clients::bedrock as measured;
 use llmperf_core::{Call, Outcome, Timing, testing::Probe};
 
 use support::{
-    STEP, attribute, complete, ending, read, reasons, serve,
+    STEP, attribute, complete, ending, read, reasons, sendable, serve,
     server::{Ending, Finish, Plan, Server},
     swift, thinker, toolsmith, usage,
 };
@@ -56,7 +56,7 @@ async fn stream(probe: &Probe, plan: &Plan, most: usize) -> Result<Timing, SdkEr
     let server = serve(plan);
     let client = client(&server);
     let request = question(&client, plan);
-    let mut reply = measured::open(call(probe, plan, &request), request.send()).await?;
+    let mut reply = sendable(sendable(measured::open(call(probe, plan, &request), request.send())).await?);
     read(probe, &mut reply, most).await;
     Ok(reply.into_timing())
 }

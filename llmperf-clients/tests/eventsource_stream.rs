@@ -10,7 +10,7 @@ use llmperf_core::{Carries, Outcome, Output, Sees, Timing, Usage, testing::Probe
 use serde::Deserialize;
 
 use support::{
-    STEP, complete, ending, read, reasons, serve,
+    STEP, complete, ending, read, reasons, sendable, serve,
     server::{Dialect, Ending, Finish, Plan},
     swift,
 };
@@ -65,7 +65,8 @@ async fn stream(probe: &Probe, dialect: Dialect, plan: &Plan, most: usize) -> Ti
     let url = format!("http://{}{}", server.address(), dialect.path(plan.model, true));
     let call = probe.chat("house", plan.model);
     let body = http.post(url).json(&question).send().await.unwrap().bytes_stream();
-    let mut events = measured::measure(body.eventsource(), call, |payload| serde_json::from_str::<Chunk>(payload));
+    let mut events =
+        sendable(measured::measure(body.eventsource(), call, |payload| serde_json::from_str::<Chunk>(payload)));
     read(probe, &mut events, most).await;
     events.into_timing()
 }

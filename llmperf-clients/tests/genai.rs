@@ -14,7 +14,7 @@ use llmperf_clients::genai as measured;
 use llmperf_core::{Outcome, Timing, testing::Probe};
 
 use support::{
-    STEP, attribute, complete, ending, read, reasons, serve,
+    STEP, attribute, complete, ending, read, reasons, sendable, serve,
     server::{Ending, Finish, Plan, Server},
     swift, thinker, toolsmith,
 };
@@ -31,17 +31,20 @@ const APIS: [(AdapterKind, &str); 6] = [
     (AdapterKind::BedrockApi, ""),
 ];
 
-fn client(server: &Server, adapter: AdapterKind) -> Client {
+fn http() -> reqwest::Client {
     // Loopback only; where other packages of the build ask for TLS, its provider must be there.
     let _already_set = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
+    reqwest::Client::builder().tls_certs_only([]).build().unwrap()
+}
+
+fn client(server: &Server, adapter: AdapterKind) -> Client {
     let (_, api) = APIS.into_iter().find(|(kind, _)| *kind == adapter).unwrap();
     let url = format!("http://{}/{api}", server.address());
     let target = move |target: ServiceTarget| {
         let (endpoint, auth) = (Endpoint::from_owned(url.as_str()), AuthData::from_single("none"));
         Ok(ServiceTarget { endpoint, auth, ..target })
     };
-    Client::builder().with_reqwest(http).with_service_target_resolver_fn(target).build().unwrap()
+    Client::builder().with_reqwest(http()).with_service_target_resolver_fn(target).build().unwrap()
 }
 
 fn question() -> ChatRequest {
@@ -58,7 +61,7 @@ async fn stream(probe: &Probe, adapter: AdapterKind, plan: &Plan, most: usize) -
     let (client, model, options) = (client(&server, adapter), ModelIden::new(adapter, plan.model), options());
     let call = measured::describe(probe.chat("test", plan.model), Some(&options));
     let request = client.exec_chat_stream(model, question(), Some(&options));
-    let mut reply = measured::open(call, request).await.unwrap();
+    let mut reply = sendable(sendable(measured::open(call, request)).await.unwrap());
     read(probe, &mut reply, most).await;
     reply.into_timing()
 }
@@ -179,7 +182,7 @@ async fn a_server_that_is_not_there_is_a_refused_connection() {
 async fn a_request_that_cannot_be_made_is_an_error() {
     let probe = Probe::new();
     let resolver = |_: ModelIden| Err::<Option<AuthData>, _>(genai::resolver::Error::Custom("no key".into()));
-    let client = Client::builder().with_auth_resolver_fn(resolver).build().unwrap();
+    let client = Client::builder().with_reqwest(http()).with_auth_resolver_fn(resolver).build().unwrap();
     let request = client.exec_chat_stream(ModelIden::new(AdapterKind::OpenAI, "swift-1"), question(), None);
     measured::open(probe.chat("openai", "swift-1"), request).await.err().unwrap();
     assert_eq!(attribute(&probe, "error.type"), "genai::error::Error");

@@ -17,7 +17,7 @@ use ollama_rs::{
 };
 
 use support::{
-    STEP, attribute, complete, ending, read, reasons, serve,
+    STEP, attribute, complete, ending, read, reasons, sendable, serve,
     server::{Ending, Finish, Plan, Server},
     swift, thinker, toolsmith,
 };
@@ -42,7 +42,7 @@ async fn chat(probe: &Probe, plan: &Plan, most: usize) -> Result<Timing, OllamaE
     let server = serve(plan);
     let client = client(&server);
     let request = client.send_chat_messages_stream(message(plan));
-    let mut reply = measured::open(probe.chat("ollama", plan.model), request).await?;
+    let mut reply = sendable(sendable(measured::open(probe.chat("ollama", plan.model), request)).await?);
     read(probe, &mut reply, most).await;
     Ok(reply.into_timing())
 }

@@ -15,7 +15,7 @@ use rig_core::{
 };
 
 use support::{
-    STEP, attribute, complete, ending, read, reasons, serve,
+    STEP, attribute, complete, ending, read, reasons, sendable, serve,
     server::{Ending, Finish, Plan, Server},
     swift, thinker, toolsmith, usage,
 };
@@ -60,7 +60,7 @@ fn call(probe: &Probe, plan: &Plan) -> Call {
 async fn stream(probe: &Probe, asked: Asked, plan: &Plan, most: usize) -> Result<Timing, ProviderError> {
     let server = serve(plan);
     let model = model(&server, asked, plan);
-    let mut reply = measured::open(call(probe, plan), &model, question())?;
+    let mut reply = sendable(measured::open(call(probe, plan), &model, question())?);
     read(probe, &mut reply, most).await;
     Ok(reply.into_timing())
 }
@@ -204,7 +204,7 @@ async fn a_whole_answer_is_measured() {
     let (probe, plan) = (Probe::new(), thinker(complete()));
     let server = serve(&plan);
     let model = model(&server, Asked::Anthropic, &plan);
-    measured::run(call(&probe, &plan), model.call(question())).await.unwrap();
+    sendable(measured::run(call(&probe, &plan), model.call(question()))).await.unwrap();
 
     assert_eq!(attribute(&probe, "llmperf.outcome"), "complete");
     assert_eq!(attribute(&probe, "gen_ai.usage.input_tokens"), "40");

@@ -13,7 +13,7 @@ use llmperf_core::{Call, Outcome, Timing, testing::Probe};
 use crate::{
     ALL, client,
     support::{
-        STEP, attribute, complete, ending, read, reasons, serve,
+        STEP, attribute, complete, ending, read, reasons, sendable, serve,
         server::{Ending, Finish, Plan},
         swift, thinker, toolsmith, usage,
     },
@@ -38,7 +38,8 @@ fn call(probe: &Probe, request: &CreateChatCompletionRequest) -> Call {
 async fn stream(probe: &Probe, plan: &Plan, most: usize) -> Result<Timing, OpenAIError> {
     let server = serve(plan);
     let (client, request) = (client(&server), question(plan));
-    let mut reply = measured::open(call(probe, &request), client.chat().create_stream(request)).await?;
+    let (chat, call) = (client.chat(), call(probe, &request));
+    let mut reply = sendable(sendable(measured::open(call, chat.create_stream(request))).await?);
     read(probe, &mut reply, most).await;
     Ok(reply.into_timing())
 }
@@ -142,7 +143,8 @@ async fn a_whole_answer_is_measured() {
     let (probe, plan) = (Probe::new(), thinker(complete()));
     let server = serve(&plan);
     let (client, request) = (client(&server), question(&plan));
-    let answer = measured::run(call(&probe, &request), client.chat().create(request)).await.unwrap();
+    let (chat, call) = (client.chat(), call(&probe, &request));
+    let answer = sendable(measured::run(call, chat.create(request))).await.unwrap();
     assert_eq!(answer.usage.map(|usage| usage.completion_tokens), Some(4));
 
     assert_eq!(attribute(&probe, "llmperf.outcome"), "complete");

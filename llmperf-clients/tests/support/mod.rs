@@ -70,6 +70,11 @@ pub(crate) async fn read<T, E>(
     items
 }
 
+/// What can be spawned on a runtime with several threads.
+pub(crate) fn sendable<T: Send>(value: T) -> T {
+    value
+}
+
 /// What the plan's usage is where cached tokens are told.
 pub(crate) fn usage(plan: &Plan) -> Usage {
     Usage::of(plan.prompt_tokens.into(), plan.output_tokens().into()).cache_read(u64::from(plan.cached_tokens))
