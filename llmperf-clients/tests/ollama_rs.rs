@@ -131,8 +131,9 @@ async fn a_completion_is_measured_to_its_end() {
     let timing = generate(&probe, &plan).await;
     assert_eq!(ending(&timing), (Some(Outcome::Complete), None));
     assert_eq!(timing.usage, usage(&plan));
+    // How many of them a read holds is the network's affair.
     assert_eq!(timing.outputs, 3);
-    assert!(timing.time_to_first_token < timing.time_to_first_answer);
+    assert!(timing.time_to_first_token <= timing.time_to_first_answer);
     assert_ne!(attribute(&probe, "llmperf.server_reported.total_time"), "");
     assert_eq!(probe.tree(), "chat thinker-1\n");
 }
