@@ -57,7 +57,7 @@ impl Ledger {
         Page { ledger: self.clone(), place: records.len() - 1 }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Record>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Record>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,8 +148,12 @@ pub(super) struct Note {
 }
 
 impl Note {
-    pub(super) fn enter(self, at: Instant) {
-        let mut records = self.ledger.lock();
+    pub(super) fn ledger(&self) -> Ledger {
+        self.ledger.clone()
+    }
+
+    /// Enters it among the records of its ledger.
+    pub(super) fn enter(self, at: Instant, records: &mut [Record]) {
         let Some(record) = records.get_mut(self.place) else { return };
         match self.sent {
             Sent::Head => record.head = Some(at),

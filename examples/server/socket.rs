@@ -4,16 +4,15 @@
 //! the bytes, so that encoding and buffering in between belong to the server and not to the wire.
 
 use std::io::{self, IoSlice};
-use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::ledger::Note;
+use super::ledger::{Ledger, Note};
 
 /// What the next write of a connection carries.
 #[derive(Clone, Debug, Default)]
@@ -21,14 +20,11 @@ pub(super) struct Outbox(Arc<Mutex<Vec<Note>>>);
 
 impl Outbox {
     pub(super) fn announce(&self, note: Note) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        self.notes().push(note);
     }
 
-    fn left(&self, at: Instant) {
-        let notes = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for note in notes {
-            note.enter(at);
-        }
+    fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -43,14 +39,22 @@ impl Socket {
         Self { stream, outbox }
     }
 
-    /// An attempt that the socket does not take leaves no stamp: the bytes have not left.
+    /// An attempt that the socket does not take leaves no stamp: the bytes have not left. The ledger is closed while they
+    /// leave, so that whoever has read them finds their stamp.
     fn stamped(
         &mut self,
         write: impl FnOnce(Pin<&mut TcpStream>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
+        let mut notes = self.outbox.notes();
+        let ledger = notes.first().map(Note::ledger);
+        let mut records = ledger.as_ref().map(Ledger::lock);
         let before = Instant::now();
         let written = ready!(write(Pin::new(&mut self.stream)))?;
-        self.outbox.left(before);
+        for note in notes.drain(..) {
+            if let Some(records) = &mut records {
+                note.enter(before, records);
+            }
+        }
         Poll::Ready(Ok(written))
     }
 }

@@ -26,7 +26,7 @@ use crate::{
     span,
     spec::Spec,
     text::{Text, cut},
-    timing::{FinishKind, FinishReason, Timing},
+    timing::{FinishReason, Timing},
 };
 
 /// Most finish reasons that are kept, one per choice.
@@ -262,7 +262,7 @@ impl Live {
             self.answer.reasons.push(FinishReason {
                 choice: finish.choice,
                 reason: span::reason_words(finish.reason),
-                kind: FinishKind::of(finish.reason),
+                kind: finish.kind(),
             });
         }
         if let Some(failure) = output.failure {

@@ -1,6 +1,6 @@
 //! What one item of a stream carries: [`Output`], and [`Carries`] for items that know it themselves.
 
-use crate::{Failure, outcome::Sees, usage::Usage};
+use crate::{Failure, FinishKind, outcome::Sees, usage::Usage};
 
 /// A kind of generated output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +40,14 @@ pub(crate) struct Piece<'a> {
 pub(crate) struct Finish<'a> {
     pub(crate) choice: u32,
     pub(crate) reason: &'a str,
+    /// What it means, where the reader knows more than the words say.
+    pub(crate) kind: Option<FinishKind>,
+}
+
+impl Finish<'_> {
+    pub(crate) fn kind(&self) -> FinishKind {
+        self.kind.unwrap_or_else(|| FinishKind::of(self.reason))
+    }
 }
 
 /// What one item of a stream carries: output, usage, a finish reason, an error, the terminal marker, or nothing.
@@ -203,7 +211,16 @@ impl<'a> Output<'a> {
     #[inline]
     pub fn and_finish(self, reason: impl Into<Option<&'a str>>) -> Self {
         let choice = self.choice;
-        Self { finish: reason.into().map(|reason| Finish { choice, reason }).or(self.finish), ..self }
+        let finish = reason.into().map(|reason| Finish { choice, reason, kind: None });
+        Self { finish: finish.or(self.finish), ..self }
+    }
+
+    /// What the finish reason means, where its words alone do not tell: OpenAI's Responses call any cut `incomplete`.
+    ///
+    /// Without it the kind is [`FinishKind::of`] the words; without a finish reason it says nothing.
+    #[inline]
+    pub fn finish_kind(self, kind: FinishKind) -> Self {
+        Self { finish: self.finish.map(|finish| Finish { kind: Some(kind), ..finish }), ..self }
     }
 
     /// Adds the terminal marker.
@@ -352,7 +369,16 @@ mod tests {
         let before = Output::none().choice(1).and_finish("stop");
         let after = Output::finish("stop").choice(1);
         assert_eq!(before.finish, after.finish);
-        assert_eq!(after.finish, Some(Finish { choice: 1, reason: "stop" }));
+        assert_eq!(after.finish, Some(Finish { choice: 1, reason: "stop", kind: None }));
+    }
+
+    #[test]
+    fn a_finish_reason_means_what_its_words_say_unless_the_reader_knows_better() {
+        let kind = |output: Output<'_>| output.finish.map(|finish| finish.kind());
+        assert_eq!(kind(Output::finish("incomplete")), Some(FinishKind::Length));
+        let filtered = Output::finish("incomplete").finish_kind(FinishKind::ContentFilter);
+        assert_eq!(kind(filtered.choice(1)), Some(FinishKind::ContentFilter));
+        assert_eq!(kind(Output::none().finish_kind(FinishKind::Stop)), None);
     }
 
     #[test]

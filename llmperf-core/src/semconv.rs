@@ -111,6 +111,7 @@ names! {
     COST = "llmperf.cost";
     // What a server says of its own times (seconds) and counts
     SERVER_QUEUE = "llmperf.server_reported.queue_time";
+    SERVER_LOAD = "llmperf.server_reported.load_time";
     SERVER_PROMPT = "llmperf.server_reported.prompt_time";
     SERVER_GENERATION = "llmperf.server_reported.generation_time";
     SERVER_TOTAL = "llmperf.server_reported.total_time";

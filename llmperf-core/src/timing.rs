@@ -67,12 +67,25 @@ impl FinishKind {
             "blocked",
             "image_safety",
             "language",
+            "image_prohibited_content",
+            "image_recitation",
+            "jailbreak",
+            "model_armor",
         ]) {
             Self::ContentFilter
         } else if word(&["refusal"]) {
             Self::Refusal
-        } else if word(&["error", "timeout", "malformed_function_call", "malformed_model_output", "malformed_tool_use"])
-        {
+        } else if word(&[
+            "error",
+            "timeout",
+            "malformed_function_call",
+            "malformed_model_output",
+            "malformed_tool_use",
+            "malformed_response",
+            "missing_thought_signature",
+            "too_many_tool_calls",
+            "unexpected_tool_call",
+        ]) {
             Self::Error
         } else {
             Self::Other

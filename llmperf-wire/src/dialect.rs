@@ -1,11 +1,23 @@
-//! Dialects, and the decoder that speaks one.
-//!
-//! A dialect is a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module;
-//! all of them report the same [`Event`]s.
+//! Dialects: a framing (how bytes become payloads) and a reading (what a payload says). Each reading is one module; all
+//! of them report the same events.
 
-use crate::event::Event;
-use crate::openai_chat;
-use crate::sse::{Frame, Sse};
+pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod cohere;
+pub(crate) mod failure;
+mod finish;
+pub(crate) mod gemini;
+pub(crate) mod ollama;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
+mod shape;
+
+use crate::event::Chunk;
+use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
+use crate::json::Parsed;
+use crate::whole;
+
+pub(crate) use bedrock::exception;
 
 /// A provider's streaming protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,13 +26,69 @@ pub enum Dialect {
     /// OpenAI Chat Completions and all that speak like it: Azure, vLLM, SGLang, llama.cpp, TGI, Groq, OpenRouter,
     /// DeepSeek, xAI, Mistral, Perplexity, GPUStack, Writer.
     OpenAiChat,
+    /// OpenAI Responses: OpenAI, Azure, xAI, OpenRouter, vLLM.
+    OpenAiResponses,
+    /// Anthropic Messages: Anthropic, its resellers, llama.cpp, vLLM.
+    Anthropic,
+    /// Cohere v2 chat.
+    Cohere,
+    /// Google's `streamGenerateContent` as server-sent events (`alt=sse`): Gemini API, Vertex AI.
+    Gemini,
+    /// The same as one JSON array that grows.
+    GeminiArray,
+    /// Ollama's own protocol, chat and generate.
+    Ollama,
+    /// Amazon Bedrock's `ConverseStream`.
+    BedrockConverse,
 }
 
 impl Dialect {
     /// Which end of a stream this dialect shows.
     pub fn sees(self) -> Sees {
         match self {
-            Self::OpenAiChat => Sees::Marker,
+            Self::OpenAiChat
+            | Self::OpenAiResponses
+            | Self::Anthropic
+            | Self::Cohere
+            | Self::GeminiArray
+            | Self::Ollama
+            | Self::BedrockConverse => Sees::Marker,
+            Self::Gemini => Sees::Finish,
+        }
+    }
+
+    /// True if the payloads of both are read alike.
+    pub(crate) fn reads_like(self, other: Self) -> bool {
+        self == other || self.streams_in_array() && other.streams_in_array()
+    }
+
+    /// True if an array can be its stream.
+    pub(crate) fn streams_in_array(self) -> bool {
+        matches!(self, Self::Gemini | Self::GeminiArray)
+    }
+
+    pub(crate) fn framing(self) -> Framing {
+        match self {
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Cohere => {
+                Framing::Sse(Sse::new().fields(&["error"]).bare_json(true))
+            }
+            Self::Gemini => Framing::Sse(Sse::new().bare_json(true)),
+            Self::GeminiArray => Framing::JsonArray(JsonArray::new()),
+            Self::Ollama => Framing::Lines(Lines::new()),
+            Self::BedrockConverse => Framing::EventStream(EventStream::new()),
+        }
+    }
+
+    pub(crate) fn reading(self) -> Reading {
+        match self {
+            Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
+            Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
+            Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
+            Self::Cohere => Reading::Cohere(cohere::Reader::default()),
+            Self::Gemini => Reading::Gemini(gemini::Reader::default()),
+            Self::GeminiArray => Reading::GeminiArray(gemini::Reader::default()),
+            Self::Ollama => Reading::Ollama,
+            Self::BedrockConverse => Reading::BedrockConverse,
         }
     }
 }
@@ -35,97 +103,71 @@ pub enum Sees {
     Finish,
 }
 
-/// Turns the bytes of one streamed answer into [`Event`]s.
-///
-/// Nothing is allocated per event once the buffers have grown, and what is held is bounded by the
-/// [`limit`](Self::limit), whatever comes in.
+/// What a framing found that a dialect may understand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Payload<'a> {
+    /// The event's name; empty if it has none.
+    pub(crate) name: &'a [u8],
+    /// Without white space at its beginning.
+    pub(crate) data: &'a [u8],
+}
+
+/// Whether a dialect knows a payload's kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    Yes,
+    /// A chunk that says nothing to us: providers add kinds of events at any time.
+    No,
+}
+
+/// The reading of one stream, with what it has to remember.
 #[derive(Debug)]
-pub struct Decoder {
-    dialect: Dialect,
-    framing: Sse,
-    reader: openai_chat::Reader,
-    counts: Counts,
+pub(crate) enum Reading {
+    OpenAiChat(openai_chat::Reader),
+    OpenAiResponses(openai_responses::Reader),
+    Anthropic(anthropic::Reader),
+    Cohere(cohere::Reader),
+    Gemini(gemini::Reader),
+    GeminiArray(gemini::Reader),
+    Ollama,
+    BedrockConverse,
+    /// An answer that is not streamed.
+    Whole(Box<whole::Reader>),
+    /// A dialect that has not shown itself.
+    Unknown,
 }
 
-/// What a decoder met besides well-formed events.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Comments.
-    pub comments: u64,
-    /// Payloads that do not parse.
-    pub malformed: u64,
-    /// Events that passed the limit and were dropped.
-    pub oversized: u64,
-    /// Events that the end of the stream left unterminated and that were read all the same.
-    pub unterminated: u64,
-}
-
-impl Decoder {
-    /// A decoder for one stream.
-    pub fn new(dialect: Dialect) -> Self {
-        let framing = match dialect {
-            Dialect::OpenAiChat => Sse::new().fields(&["error"]).bare_json(true),
-        };
-        Self { dialect, framing, reader: openai_chat::Reader::default(), counts: Counts::default() }
+impl Reading {
+    /// The dialect that it reads, if that is known.
+    #[inline]
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        Some(match self {
+            Self::OpenAiChat(_) => Dialect::OpenAiChat,
+            Self::OpenAiResponses(_) => Dialect::OpenAiResponses,
+            Self::Anthropic(_) => Dialect::Anthropic,
+            Self::Cohere(_) => Dialect::Cohere,
+            Self::Gemini(_) => Dialect::Gemini,
+            Self::GeminiArray(_) => Dialect::GeminiArray,
+            Self::Ollama => Dialect::Ollama,
+            Self::BedrockConverse => Dialect::BedrockConverse,
+            Self::Whole(reader) => return reader.dialect(),
+            Self::Unknown => return None,
+        })
     }
 
-    /// Sets how many bytes of one event may be held; 1 MiB by default. A larger event is dropped and counted.
-    #[must_use = "the setter consumes the decoder and returns it"]
-    pub fn limit(mut self, bytes: usize) -> Self {
-        self.framing = self.framing.limit(bytes);
-        self
-    }
-
-    /// The dialect that it speaks.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// What it met so far besides well-formed events.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// Bytes that are held at present because their event is not whole; never more than the limit.
-    pub fn held(&self) -> usize {
-        self.framing.held()
-    }
-
-    /// Takes the next bytes of the stream and gives every event that they complete to `sink`, in order.
-    pub fn push(&mut self, read: &[u8], mut sink: impl FnMut(Event<'_>)) {
-        let Self { framing, reader, counts, .. } = self;
-        framing.push(read, |frame| interpret(frame, reader, counts, &mut sink));
-    }
-
-    /// Says that the stream has ended: gives the event that it left unfinished, if there is one, to `sink`, and makes
-    /// the decoder ready for another stream. The counts go on.
-    pub fn finish(&mut self, mut sink: impl FnMut(Event<'_>)) {
-        let Self { framing, reader, counts, .. } = self;
-        framing.finish(|frame| interpret(frame, reader, counts, &mut sink));
-        *reader = openai_chat::Reader::default();
-    }
-}
-
-fn interpret(
-    frame: Frame<'_>,
-    reader: &mut openai_chat::Reader,
-    counts: &mut Counts,
-    sink: &mut impl FnMut(Event<'_>),
-) {
-    match frame {
-        Frame::Comment(text) => {
-            counts.comments += 1;
-            sink(Event::Comment(text));
-            return;
+    /// Puts into `chunk` what a payload says.
+    #[inline]
+    pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+        match self {
+            Self::OpenAiChat(reader) => reader.read(payload, chunk),
+            Self::OpenAiResponses(reader) => reader.read(payload, chunk),
+            Self::Anthropic(reader) => reader.read(payload, chunk),
+            Self::Cohere(reader) => reader.read(payload, chunk),
+            Self::Gemini(reader) | Self::GeminiArray(reader) => reader.read(payload, chunk),
+            Self::Ollama => ollama::read(payload.data, chunk),
+            Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::Whole(reader) => reader.read(payload.data, chunk),
+            Self::Unknown => whole::read_unknown(payload, chunk),
         }
-        Frame::Oversized => {
-            counts.oversized += 1;
-            sink(Event::Oversized);
-            return;
-        }
-        Frame::Event { unterminated: true, .. } | Frame::Bare { unterminated: true, .. } => counts.unterminated += 1,
-        Frame::Event { .. } | Frame::Bare { .. } | Frame::Field { .. } => {}
     }
-    reader.interpret(frame, counts, sink);
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::dialect::Dialect;
 use crate::list::List;
 use crate::text::Text;
 
@@ -18,6 +19,9 @@ pub enum Event<'a> {
     Malformed(&'a [u8]),
     /// An event that passed the decoder's limit and was dropped.
     Oversized,
+    /// The bytes are not of the dialect's framing, or it can no longer be told where events begin: nothing more of the
+    /// stream is read.
+    Broken,
 }
 
 /// An event of the provider.
@@ -32,6 +36,10 @@ pub enum Event<'a> {
 pub struct Chunk<'a> {
     /// Where in the stream it stood.
     pub origin: Origin,
+    /// The dialect that it was read by; none if it is of no known one.
+    pub dialect: Option<Dialect>,
+    /// It is a whole answer, not an event of a stream.
+    pub whole: bool,
     /// The figures of its usage report; each is what the stream has used so far, never to be added up.
     pub usage: Option<Usage>,
     /// The failure that it reports.
@@ -57,9 +65,12 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
+    #[inline]
     pub(crate) fn new(origin: Origin, unterminated: bool) -> Self {
         Self {
             origin,
+            dialect: None,
+            whole: false,
             usage: None,
             failure: None,
             terminal: false,
@@ -73,6 +84,25 @@ impl<'a> Chunk<'a> {
             pieces: List::new(),
             finishes: List::new(),
         }
+    }
+
+    /// Adds a piece of output of the only choice, if there is one.
+    #[inline]
+    pub(crate) fn output(&mut self, kind: PieceKind, text: Option<Text<'a>>) {
+        if let Some(text) = text {
+            self.pieces.push(Piece { kind, choice: 0, text });
+        }
+    }
+
+    /// Its only piece of output, if it says nothing else but what events repeat of their answer.
+    pub(crate) fn only_output(&self) -> Option<&Piece<'a>> {
+        let says_more = self.usage.is_some()
+            || self.failure.is_some()
+            || self.terminal
+            || self.timings.is_some()
+            || self.tokens.is_some()
+            || self.finishes.len() > 0;
+        self.pieces.iter().next().filter(|_| self.pieces.len() == 1 && !says_more)
     }
 
     /// The pieces of output, none of them empty, in the order of the wire; nothing for an event that is no output.
@@ -96,6 +126,8 @@ pub enum Origin {
     Field,
     /// A JSON object between the events: some servers report a late failure so.
     Bare,
+    /// The end of the array that holds the events: the marker of a dialect whose events have none.
+    Close,
 }
 
 /// A piece of output.
@@ -154,6 +186,8 @@ pub enum FinishKind {
     ContentFilter,
     /// The model refused.
     Refusal,
+    /// The provider failed while it generated.
+    Error,
     /// A reason of the provider's own.
     Other,
 }
@@ -219,6 +253,8 @@ impl<'a> Failure<'a> {
 pub struct ServerTimings {
     /// In the queue.
     pub queue: Option<Duration>,
+    /// Loading the model.
+    pub load: Option<Duration>,
     /// Reading the prompt (prefill).
     pub prompt: Option<Duration>,
     /// Generating (decode).

@@ -2,7 +2,7 @@
 //!
 //! It checks the structure, so that a payload that was cut is found out, and is lenient with the rest: a value of another
 //! type than asked for is skipped and absent, and bytes in strings are nobody's business until a text is decoded. That,
-//! and never copying, makes it several times faster than filling structs; the chat dialect lives on it.
+//! and never copying, makes it several times faster than filling structs; the dialects live on it.
 
 use std::time::Duration;
 
@@ -31,14 +31,25 @@ impl<'a> Json<'a> {
         Self { rest: text, depth: 0 }
     }
 
-    /// A reader that goes on where another one stopped, inside `depth` objects and arrays.
-    pub(crate) fn inside(depth: u32, rest: &'a [u8]) -> Self {
-        Self { rest, depth }
+    /// Gives each field of a text that must be one object and nothing else to `field`.
+    #[inline]
+    pub(crate) fn only_object(text: &'a [u8], field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
+        let mut json = Self::new(text);
+        if json.peek() != Some(b'{') {
+            return Err(Malformed);
+        }
+        json.object(field)?;
+        json.end()
     }
 
     /// How many bytes are still ahead.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
+    }
+
+    /// What is still ahead.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Checks that nothing but white space is left.
@@ -79,18 +90,15 @@ impl<'a> Json<'a> {
         self.fields(field)
     }
 
-    /// The same for what is left of an object behind the value of one of its fields.
-    #[inline]
-    pub(crate) fn rest_of_object(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
-        if self.more(b'}')? { self.fields(field) } else { Ok(()) }
-    }
-
     #[inline]
     fn fields(&mut self, mut field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
         loop {
             self.expect(b'"')?;
             let (name, _) = self.string()?;
-            self.expect(b':')?;
+            match self.rest {
+                [b':', b' ', rest @ ..] | [b':', rest @ ..] => self.rest = rest,
+                _ => self.expect(b':')?,
+            }
             field(self, name)?;
             if !self.more(b'}')? {
                 return Ok(());
@@ -109,12 +117,6 @@ impl<'a> Json<'a> {
             return self.leave();
         }
         self.elements(element)
-    }
-
-    /// The same for what is left of an array behind one of its elements.
-    #[inline]
-    pub(crate) fn rest_of_array(&mut self, element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
-        if self.more(b']')? { self.elements(element) } else { Ok(()) }
     }
 
     #[inline]
@@ -152,6 +154,12 @@ impl<'a> Json<'a> {
         Ok((!raw.is_empty()).then(|| Text::quoted(raw, escaped)))
     }
 
+    /// The string ahead as a name of the protocol, which is never written with escapes.
+    #[inline]
+    pub(crate) fn name(&mut self) -> Parsed<Option<&'a [u8]>> {
+        Ok(self.text()?.and_then(|text| text.word()))
+    }
+
     /// The value ahead as it is written, if it is an object; else the string ahead, unless it is empty.
     pub(crate) fn text_or_object(&mut self) -> Parsed<Option<Text<'a>>> {
         if self.peek() != Some(b'{') {
@@ -163,13 +171,47 @@ impl<'a> Json<'a> {
         Ok(Some(Text::plain(object)))
     }
 
+    /// The string ahead, unless it is empty, or the number ahead as it is written.
+    pub(crate) fn text_or_number(&mut self) -> Parsed<Option<Text<'a>>> {
+        if self.peek() == Some(b'"') {
+            return self.text();
+        }
+        Ok(self.number()?.map(|number| Text::plain(number.as_bytes())))
+    }
+
     /// The whole number ahead; some servers write it as `14.0`.
+    // Figures come rarely: a dialect's loop over all fields stays small without this in it.
+    #[inline(never)]
     pub(crate) fn count(&mut self) -> Parsed<Option<u64>> {
+        if !matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.skip()?;
+            return Ok(None);
+        }
+        let start = self.rest;
+        let mut count = Some(0_u64);
+        while let [digit @ b'0'..=b'9', rest @ ..] = self.rest {
+            count = count.and_then(|count| count.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
+            self.rest = rest;
+        }
+        if matches!(self.rest, [b'.' | b'e' | b'E' | b'+' | b'-', ..]) {
+            self.rest = start;
+            return self.count_with_fraction();
+        }
+        Ok(count)
+    }
+
+    #[cold]
+    fn count_with_fraction(&mut self) -> Parsed<Option<u64>> {
         let Some(number) = self.number()? else {
             return Ok(None);
         };
         let whole = number.strip_suffix(".0").unwrap_or(number);
         Ok(whole.parse().ok())
+    }
+
+    /// The number ahead.
+    pub(crate) fn decimal(&mut self) -> Parsed<Option<f64>> {
+        Ok(self.number()?.and_then(|number| number.parse().ok()))
     }
 
     /// The number ahead as a time in seconds.
@@ -180,6 +222,22 @@ impl<'a> Json<'a> {
     /// The number ahead as a time in milliseconds.
     pub(crate) fn milliseconds(&mut self) -> Parsed<Option<Duration>> {
         self.duration(1e3)
+    }
+
+    /// The whole number ahead as a time in nanoseconds.
+    pub(crate) fn nanoseconds(&mut self) -> Parsed<Option<Duration>> {
+        Ok(self.count()?.map(Duration::from_nanos))
+    }
+
+    /// The truth value ahead.
+    pub(crate) fn flag(&mut self) -> Parsed<Option<bool>> {
+        let first = self.peek();
+        self.skip()?;
+        Ok(match first {
+            Some(b't') => Some(true),
+            Some(b'f') => Some(false),
+            _ => None,
+        })
     }
 
     fn duration(&mut self, units_per_second: f64) -> Parsed<Option<Duration>> {
@@ -196,6 +254,23 @@ impl<'a> Json<'a> {
         }
         let (number, _) = start.split_at(start.len() - self.rest.len());
         Ok(str::from_utf8(number.trim_ascii_start()).ok())
+    }
+
+    /// Passes over the object or array ahead if it is written like this one; says whether it was.
+    pub(crate) fn skip_same(&mut self, written: &[u8]) -> bool {
+        match self.rest.strip_prefix(written) {
+            Some(rest) if !written.is_empty() => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What lies between the value ahead and where another reader of the same text has come to.
+    pub(crate) fn text_up_to(&mut self, other: &Self) -> &'a [u8] {
+        self.peek();
+        self.rest.get(..self.rest.len() - other.rest.len()).unwrap_or_default()
     }
 
     /// Passes over the value ahead, whatever it is.
@@ -299,8 +374,8 @@ impl<'a> Json<'a> {
 }
 
 /// Where the next quote or backslash is: most strings are so short that a call to `memchr` costs more than they do.
-#[inline]
-fn quote_or_escape(text: &[u8]) -> Option<usize> {
+#[inline(always)]
+pub(crate) fn quote_or_escape(text: &[u8]) -> Option<usize> {
     const NEAR: usize = 32;
     let mut far = text;
     let mut passed = 0;

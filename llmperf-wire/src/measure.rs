@@ -6,12 +6,15 @@ use std::marker::PhantomData;
 use futures_core::Stream;
 use llmperf_core::{self as core, Call, Classify, Measured, Open, Output, Read, Reader, Recorder, semconv as name};
 
-use crate::event::{Chunk, Event, Finish, Origin, Piece, PieceKind, ServerTimings, Usage};
-use crate::{Counts, Decoder, Dialect, Sees};
+use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};
+use crate::{Counts, Decoder, Dialect, Sees, Text};
 
-/// Measures byte streams of a known dialect. Import it to have the method on every such stream.
+/// Measures byte streams that a [`Decoder`] reads. Import it to have the method on every such stream.
 pub trait MeasureWire: Stream + Sized + sealed::Sealed {
     /// Decodes the bytes on the side and measures what they say; every item passes through as it is.
+    ///
+    /// The decoder is that of a [`Dialect`](crate::Dialect), or one that finds out
+    /// [what the answer is](Decoder::sniffing).
     ///
     /// An `Err` item is recorded as an interruption if its source chain holds an I/O error of the transport.
     ///
@@ -31,19 +34,21 @@ pub trait MeasureWire: Stream + Sized + sealed::Sealed {
     /// assert_eq!(body.timing().outcome, Some(Outcome::Complete));
     /// # }
     /// ```
-    fn measure_wire<B, E, By>(self, call: impl Into<Recorder>, dialect: Dialect) -> Measured<Self, Wire<By>>
+    fn measure_wire<B, E, By>(self, call: impl Into<Recorder>, decoder: impl Into<Decoder>) -> Measured<Self, Wire<By>>
     where
         Self: Stream<Item = Result<B, E>>,
         B: AsRef<[u8]>,
         E: Classify<By>,
     {
-        Measured::new(self, call, Wire::new(dialect)).sees(sees(dialect))
+        let wire = Wire::new(decoder);
+        let sees = wire.sees();
+        Measured::new(self, call, wire).sees(sees)
     }
 }
 
 impl<S: Stream> MeasureWire for S {}
 
-/// Opens calls whose streams are bytes of a known dialect.
+/// Opens calls whose streams are bytes that a [`Decoder`] reads.
 pub trait OpenWire: sealed::SealedCall {
     /// As [`Call::open`], for a request that gives a byte stream.
     ///
@@ -68,7 +73,11 @@ pub trait OpenWire: sealed::SealedCall {
     /// assert_eq!(body.timing().error_type.as_deref(), Some("429"));
     /// # Ok(()) }
     /// ```
-    fn open_wire<F, S, B, E, I, By, ByItems>(self, request: F, dialect: Dialect) -> Open<F, Wire<ByItems>, By>
+    fn open_wire<F, S, B, E, I, By, ByItems>(
+        self,
+        request: F,
+        decoder: impl Into<Decoder>,
+    ) -> Open<F, Wire<ByItems>, By>
     where
         F: Future<Output = Result<S, E>>,
         S: Stream<Item = Result<B, I>>,
@@ -78,7 +87,11 @@ pub trait OpenWire: sealed::SealedCall {
 }
 
 impl OpenWire for Call {
-    fn open_wire<F, S, B, E, I, By, ByItems>(self, request: F, dialect: Dialect) -> Open<F, Wire<ByItems>, By>
+    fn open_wire<F, S, B, E, I, By, ByItems>(
+        self,
+        request: F,
+        decoder: impl Into<Decoder>,
+    ) -> Open<F, Wire<ByItems>, By>
     where
         F: Future<Output = Result<S, E>>,
         S: Stream<Item = Result<B, I>>,
@@ -86,14 +99,8 @@ impl OpenWire for Call {
         I: Classify<ByItems>,
         E: Classify<By>,
     {
-        self.sees(sees(dialect)).open_by(request, Wire::new(dialect))
-    }
-}
-
-fn sees(dialect: Dialect) -> core::Sees {
-    match dialect.sees() {
-        Sees::Marker => core::Sees::Marker,
-        Sees::Finish => core::Sees::Finish,
+        let wire = Wire::new(decoder);
+        self.sees(wire.sees()).open_by(request, wire)
     }
 }
 
@@ -104,8 +111,11 @@ mod sealed {
     impl SealedCall for llmperf_core::Call {}
 }
 
-/// Reads the bytes of a dialect.
-pub struct Wire<By> {
+/// Reads the bytes of an answer and tells a call what they say.
+///
+/// As a [`Reader`] it takes `Result`s of bytes, with errors that are classified `By`; who pulls the bytes out of something
+/// else gives them to [`read_bytes`](Self::read_bytes) and [`end_bytes`](Self::end_bytes).
+pub struct Wire<By = ()> {
     decoder: Decoder,
     /// What has been told of the decoder's counts.
     told: Counts,
@@ -123,15 +133,58 @@ enum Bytes {
 }
 
 impl<By> Wire<By> {
-    fn new(dialect: Dialect) -> Self {
-        Self { decoder: Decoder::new(dialect), told: Counts::default(), bytes: Bytes::None, by: PhantomData }
+    /// A reader of one answer.
+    pub fn new(decoder: impl Into<Decoder>) -> Self {
+        Self { decoder: decoder.into(), told: Counts::default(), bytes: Bytes::None, by: PhantomData }
+    }
+
+    /// Its decoder: what the answer turned out to be, and what could not be read.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// How much of an ending it can see.
+    pub fn sees(&self) -> core::Sees {
+        match self.decoder.sees() {
+            Sees::Marker => core::Sees::Marker,
+            Sees::Finish => core::Sees::Finish,
+        }
+    }
+
+    /// The next bytes of the answer, of one read.
+    #[inline]
+    pub fn read_bytes(&mut self, bytes: &[u8], read: &mut Read<'_>) {
+        if self.bytes == Bytes::None && !bytes.is_empty() {
+            self.bytes = Bytes::Blind;
+        }
+        let Self { decoder, bytes: found, .. } = self;
+        decoder.push(bytes, |event| {
+            *found = Bytes::Seen;
+            tell(event, read);
+        });
+        self.tell_oddities(read);
+    }
+
+    /// The answer has ended.
+    pub fn end_bytes(&mut self, read: &mut Read<'_>) {
+        let Self { decoder, bytes: found, .. } = self;
+        decoder.finish(|event| {
+            *found = Bytes::Seen;
+            tell(event, read);
+        });
+        self.tell_oddities(read);
+        if self.bytes == Bytes::Blind {
+            read.oddity(core::Oddity::DecoderBlind, 1);
+        }
     }
 
     fn tell_oddities(&mut self, read: &mut Read<'_>) {
         let counts = self.decoder.counts();
         if counts != self.told {
             read.oddity(core::Oddity::MalformedPayload, counts.malformed - self.told.malformed);
-            read.oddity(core::Oddity::DecoderBlind, counts.oversized - self.told.oversized);
+            read.oddity(core::Oddity::UnknownEvent, counts.unknown - self.told.unknown);
+            let blind = (counts.oversized - self.told.oversized) + (counts.broken - self.told.broken);
+            read.oddity(core::Oddity::DecoderBlind, blind);
             self.told = counts;
         }
     }
@@ -142,32 +195,13 @@ impl<B: AsRef<[u8]>, E: Classify<By>, By> Reader<Result<B, E>> for Wire<By> {
 
     fn read(&mut self, item: &Result<B, E>, read: &mut Read<'_>) {
         match item {
-            Ok(bytes) => {
-                let bytes = bytes.as_ref();
-                if self.bytes == Bytes::None && !bytes.is_empty() {
-                    self.bytes = Bytes::Blind;
-                }
-                let Self { decoder, bytes: found, .. } = self;
-                decoder.push(bytes, |event| {
-                    *found = Bytes::Seen;
-                    tell(event, read);
-                });
-                self.tell_oddities(read);
-            }
+            Ok(bytes) => self.read_bytes(bytes.as_ref(), read),
             Err(error) => read.event(Output::failure(error.failure())),
         }
     }
 
     fn end(&mut self, read: &mut Read<'_>) {
-        let Self { decoder, bytes: found, .. } = self;
-        decoder.finish(|event| {
-            *found = Bytes::Seen;
-            tell(event, read);
-        });
-        self.tell_oddities(read);
-        if self.bytes == Bytes::Blind {
-            read.oddity(core::Oddity::DecoderBlind, 1);
-        }
+        self.end_bytes(read);
     }
 }
 
@@ -185,7 +219,7 @@ fn tell(event: Event<'_>, read: &mut Read<'_>) {
     }
     match event {
         Event::Chunk(chunk) => tell_chunk(chunk, read),
-        Event::Comment(_) | Event::Malformed(_) | Event::Oversized => read.event(Output::ignored()),
+        Event::Comment(_) | Event::Malformed(_) | Event::Oversized | Event::Broken => read.event(Output::ignored()),
     }
 }
 
@@ -193,11 +227,10 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
     if let Some(timings) = &chunk.timings {
         tell_timings(timings, read);
     }
-    for (key, value) in [(name::SERVICE_TIER, chunk.service_tier), (name::SYSTEM_FINGERPRINT, chunk.system_fingerprint)]
-    {
-        if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
-            read.attribute(key, value.decode().into_owned());
-        }
+    // The conventions have these two for OpenAI alone.
+    if matches!(chunk.dialect, Some(Dialect::OpenAiChat | Dialect::OpenAiResponses)) {
+        tell_once(name::SERVICE_TIER, chunk.service_tier, read);
+        tell_once(name::SYSTEM_FINGERPRINT, chunk.system_fingerprint, read);
     }
     let (model, id) = (chunk.model.map(|model| model.decode()), chunk.id.map(|id| id.decode()));
     let base = Output::none().model(model.as_deref()).id(id.as_deref()).and_usage(chunk.usage.map(usage));
@@ -220,10 +253,18 @@ fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
     tell_ending(chunk, read);
 }
 
+fn tell_once(key: &'static str, value: Option<Text<'_>>, read: &mut Read<'_>) {
+    if let Some(value) = value.filter(|_| !read.has_attribute(key)) {
+        read.attribute(key, value.decode().into_owned());
+    }
+}
+
 /// Finish reasons, failure, marker: after output and usage of the same event.
 fn tell_ending(chunk: &Chunk<'_>, read: &mut Read<'_>) {
-    for Finish { choice, reason, .. } in chunk.finishes() {
-        read.also(Output::finish(&reason.decode()).choice(*choice));
+    for Finish { choice, reason, kind } in chunk.finishes() {
+        let reason = reason.decode();
+        let finish = Output::finish(&reason).choice(*choice);
+        read.also(finish_kind(*kind).map_or(finish, |kind| finish.finish_kind(kind)));
     }
     if let Some(failure) = &chunk.failure {
         let (error_type, message) = (failure.error_type(), failure.message.map(|message| message.decode()));
@@ -251,6 +292,19 @@ fn with_piece<'a>(output: Output<'a>, piece: &Piece<'_>, words: Option<&'a str>)
     .choice(piece.choice)
 }
 
+/// A reason that the decoder does not know is left to the call.
+fn finish_kind(kind: FinishKind) -> Option<core::FinishKind> {
+    Some(match kind {
+        FinishKind::Stop => core::FinishKind::Stop,
+        FinishKind::Length => core::FinishKind::Length,
+        FinishKind::ToolCall => core::FinishKind::ToolCall,
+        FinishKind::ContentFilter => core::FinishKind::ContentFilter,
+        FinishKind::Refusal => core::FinishKind::Refusal,
+        FinishKind::Error => core::FinishKind::Error,
+        FinishKind::Other => return None,
+    })
+}
+
 fn usage(wire: Usage) -> core::Usage {
     core::Usage::new()
         .input(wire.input)
@@ -267,6 +321,7 @@ fn usage(wire: Usage) -> core::Usage {
 fn tell_timings(timings: &ServerTimings, read: &mut Read<'_>) {
     let times = [
         (name::SERVER_QUEUE, timings.queue),
+        (name::SERVER_LOAD, timings.load),
         (name::SERVER_PROMPT, timings.prompt),
         (name::SERVER_GENERATION, timings.generation),
         (name::SERVER_TOTAL, timings.total),

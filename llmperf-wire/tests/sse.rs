@@ -1,7 +1,7 @@
 //! The framing rules of server-sent events, one test each, and our departures from them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use llmperf_wire::sse::{Frame, Sse};
+use llmperf_wire::framing::{Frame, Sse};
 
 /// One line per frame: `[name] data` for an event, `: text`, `name= value`, `{ data` for the others.
 fn render(frame: Frame<'_>) -> String {

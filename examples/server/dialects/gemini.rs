@@ -161,7 +161,7 @@ impl Telling {
 
     fn close(&mut self, sheet: &mut Sheet) {
         if self.framing == Gemini::Array {
-            sheet.frame(b"]\n");
+            sheet.event(b"]\n");
         }
     }
 }

@@ -58,7 +58,7 @@ fn an_error_beside_choices_and_usage_leaves_them_to_be_read() {
     let json = r#"{"error":{"code":"server_error","message":"m"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"usage":{"prompt_tokens":3}}"#;
     assert_eq!(payload(json, failure), failed("server_error", "m"));
     payload(json, |chunk| {
-        assert_eq!(chunk.finishes().next().unwrap().kind, FinishKind::Other);
+        assert_eq!(chunk.finishes().next().unwrap().kind, FinishKind::Error);
         assert_eq!(chunk.usage.unwrap().input, Some(3));
     });
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use llmperf_wire::{Chunk, Counts, Decoder, Dialect, Event, FinishKind, Origin, PieceKind, Sees, ServerTimings, Usage};
 
 mod failures;
+mod family;
 mod figures;
 mod output;
 mod payloads;

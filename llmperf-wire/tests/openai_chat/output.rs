@@ -111,6 +111,7 @@ fn finish_reasons_keep_the_providers_word_and_have_a_kind() {
         ("function_call", FinishKind::ToolCall),
         ("content_filter", FinishKind::ContentFilter),
         ("refusal", FinishKind::Refusal),
+        ("error", FinishKind::Error),
         ("insufficient_system_resource", FinishKind::Other),
     ] {
         let json = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"x"}},"finish_reason":"{word}"}}]}}"#);

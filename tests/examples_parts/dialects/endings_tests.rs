@@ -6,7 +6,9 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::asking::{complete, finish, http, plan, request, streamed, whole};
-use crate::server::{Consumer, Dialect, Ending, Finish, MODELS, Outcome, Plan, SWIFT, Server, TOOLSMITH};
+use crate::server::{
+    Asked, Consumer, Dialect, Ending, Finish, MODELS, Outcome, Plan, SWIFT, Script, Server, TOOLSMITH,
+};
 
 /// Each dialect with each model.
 fn every() -> impl Iterator<Item = (Dialect, &'static str)> {
@@ -115,6 +117,21 @@ fn a_missing_marker_is_an_interruption_where_only_it_tells_the_reason() {
     for dialect in Dialect::ALL {
         assert_eq!(dialect.outcome(&complete(SWIFT)), Outcome::Complete);
         assert_eq!(dialect.outcome(&plan(SWIFT, Ending::ErrorFrame)), Outcome::Error);
+    }
+}
+
+#[test]
+fn seeded_plans_leave_with_every_token_and_every_client_that_leaves_can() {
+    for (dialect, index) in Dialect::ALL.into_iter().flat_map(|dialect| (0..200).map(move |index| (dialect, index))) {
+        let plan = dialect.fit(Plan::nth(1, index));
+        let asked = Asked { dialect, index, model: plan.model.into(), include_usage: true };
+        let contents: Vec<_> = Script::new(plan.clone(), asked).map(|step| step.content).collect();
+        let tokens: u32 = contents.iter().map(|content| content.tokens).sum();
+        assert_eq!(tokens, plan.output_tokens(), "{dialect:?} {index}");
+        if let Consumer::Leaves { events } = plan.consumer {
+            let written: u32 = contents.iter().map(|content| content.events).sum();
+            assert!((1..=usize::try_from(written).unwrap()).contains(&events), "{dialect:?} {index}");
+        }
     }
 }
 
