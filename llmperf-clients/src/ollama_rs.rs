@@ -23,7 +23,7 @@
 //! | name and arguments in `message.tool_calls` | tool call |
 //! | `done` | the marker |
 //! | `prompt_eval_count`, `eval_count` | usage |
-//! | `total_duration`, `prompt_eval_duration`, `eval_duration` | the server's own times, on the span (`llmperf.server_reported.*`) |
+//! | `total_duration`, `load_duration`, `prompt_eval_duration`, `eval_duration` | the server's own times, on the span (`llmperf.server_reported.*`) |
 //!
 //! # What the client hides
 //!
@@ -211,6 +211,7 @@ impl sealed::Timed for ChatMessageResponse {
         let data = self.final_data.as_ref();
         Times {
             total: data.map(|data| data.total_duration),
+            load: data.map(|data| data.load_duration),
             prompt: data.map(|data| data.prompt_eval_duration),
             generation: data.map(|data| data.eval_duration),
         }
@@ -225,7 +226,12 @@ impl Answer for GenerationResponse {
 
 impl sealed::Timed for GenerationResponse {
     fn times(&self) -> Times {
-        Times { total: self.total_duration, prompt: self.prompt_eval_duration, generation: self.eval_duration }
+        Times {
+            total: self.total_duration,
+            load: self.load_duration,
+            prompt: self.prompt_eval_duration,
+            generation: self.eval_duration,
+        }
     }
 }
 
@@ -246,6 +252,7 @@ fn usage_of(answer: &ChatMessageResponse) -> Option<Usage> {
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     total: Option<u64>,
+    load: Option<u64>,
     prompt: Option<u64>,
     generation: Option<u64>,
 }
@@ -254,6 +261,7 @@ impl Times {
     fn tell(self, mut tell: impl FnMut(&'static str, f64)) {
         let times = [
             (semconv::SERVER_TOTAL, self.total),
+            (semconv::SERVER_LOAD, self.load),
             (semconv::SERVER_PROMPT, self.prompt),
             (semconv::SERVER_GENERATION, self.generation),
         ];

@@ -79,7 +79,7 @@ async fn a_stream_of_text_is_measured_to_its_end() {
 
     assert_eq!(probe.tree(), "chat swift-1\n");
     assert_eq!(attribute(&probe, "gen_ai.response.model"), "swift-1");
-    for time in ["total", "prompt", "generation"] {
+    for time in ["total", "load", "prompt", "generation"] {
         let seconds = attribute(&probe, &format!("llmperf.server_reported.{time}_time"));
         assert!(seconds.parse::<f64>().unwrap() < 60.0, "{time}: {seconds}");
     }

@@ -8,8 +8,8 @@
 //! | `refusal.delta` | refusal |
 //! | `output_item.added` of a call (its name), `*_arguments.delta`, `custom_tool_call_input.delta`, `code.delta`, `shell_call_command.delta` | tool call |
 //! | `audio.delta`, `image_generation_call.partial_image` | media |
-//! | `response.completed` | finish reason `completed`, usage, the marker |
-//! | `response.incomplete` | its reason as finish reason, usage, the marker |
+//! | `response.completed` | finish reason `completed`, a tool call if the caller has to answer one; usage, the marker |
+//! | `response.incomplete` | finish reason `incomplete`, whose kind is that of its reason; usage, the marker |
 //! | `response.failed`, `error` | the call has failed, by the code |
 //! | all others | an event without output |
 
@@ -20,7 +20,7 @@ use async_openai::{
         ResponseStreamEvent as Event, ResponseUsage, ServiceTierResponses, Status, SummaryPart,
     },
 };
-use llmperf_core::{Call, Failure, Kind, Output, Read, Reader, Sees, Usage, semconv};
+use llmperf_core::{Call, Failure, FinishKind, Kind, Output, Read, Reader, Sees, Usage, semconv};
 
 use super::{
     Answer, Item, Request,
@@ -31,8 +31,10 @@ use crate::asked::{Asked, as_written};
 
 /// Reads the events of a Responses stream. It sees the terminal event.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct Responses;
+pub struct Responses {
+    /// The model has called a tool of the caller's.
+    calls: bool,
+}
 
 impl Reader<Result<Event, OpenAIError>> for Responses {
     const SEES: Sees = Sees::Marker;
@@ -41,7 +43,12 @@ impl Reader<Result<Event, OpenAIError>> for Responses {
         match item {
             Ok(event) => {
                 tell_tier(event, read);
-                read.event(carries(event));
+                if let Event::ResponseOutputItemAdded(event) = event {
+                    self.calls |= is_for_the_caller(&event.item);
+                }
+                let output = carries(event);
+                let waits = self.calls && matches!(event, Event::ResponseCompleted(_));
+                read.event(if waits { output.finish_kind(FinishKind::ToolCall) } else { output });
             }
             Err(error) => tell_error(error, read),
         }
@@ -114,8 +121,11 @@ fn ended(response: &Response) -> Output<'_> {
     match response.status {
         Status::Completed => carried.and_finish("completed").and_done(),
         Status::Incomplete => {
-            let reason = response.incomplete_details.as_ref().map_or("incomplete", |details| details.reason.as_str());
-            carried.and_finish(reason).and_done()
+            let ended = carried.and_finish("incomplete").and_done();
+            match response.incomplete_details.as_ref().map(|details| FinishKind::of(&details.reason)) {
+                Some(FinishKind::Other) | None => ended,
+                Some(kind) => ended.finish_kind(kind),
+            }
         }
         Status::Failed => carried.and_failure(failure(response)),
         Status::Cancelled => carried.and_failure(Failure::new("cancelled")),
@@ -133,8 +143,23 @@ fn failure(response: &Response) -> Failure<'_> {
 impl Sealed for Response {}
 impl Answer for Response {
     fn output(&self) -> Output<'_> {
-        self.output.iter().fold(ended(self), with_item)
+        let output = self.output.iter().fold(ended(self), with_item);
+        let waits = self.status == Status::Completed && self.output.iter().any(is_for_the_caller);
+        if waits { output.finish_kind(FinishKind::ToolCall) } else { output }
     }
+}
+
+/// Whether an item waits for the caller's answer; the provider's own tools answer by themselves.
+fn is_for_the_caller(item: &OutputItem) -> bool {
+    matches!(
+        item,
+        OutputItem::FunctionCall(_)
+            | OutputItem::CustomToolCall(_)
+            | OutputItem::ComputerCall(_)
+            | OutputItem::LocalShellCall(_)
+            | OutputItem::ApplyPatchCall(_)
+            | OutputItem::McpApprovalRequest(_)
+    )
 }
 
 fn with_item<'a>(output: Output<'a>, item: &'a OutputItem) -> Output<'a> {

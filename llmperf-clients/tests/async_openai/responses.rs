@@ -3,7 +3,7 @@
 use async_openai::error::OpenAIError;
 use async_openai::types::responses::{CreateResponse, CreateResponseArgs};
 use llmperf_clients::async_openai as measured;
-use llmperf_core::{Call, Outcome, Timing, testing::Probe};
+use llmperf_core::{Call, FinishKind, Outcome, Timing, testing::Probe};
 
 use crate::{
     ALL, client,
@@ -63,13 +63,15 @@ async fn reasoning_is_output_but_no_answer() {
 async fn a_tool_call_is_output_from_its_name_on() {
     let timing = stream(&Probe::new(), &toolsmith(Ending::Complete(Finish::ToolCalls)), ALL).await.unwrap();
     assert_eq!((timing.outputs, reasons(&timing)), (3, vec!["completed"]));
+    assert_eq!(timing.finish_reasons[0].kind, FinishKind::ToolCall, "the caller has to answer it");
 }
 
 #[tokio::test]
 async fn an_answer_that_met_its_limit_is_complete() {
     let timing = stream(&Probe::new(), &swift(Ending::Complete(Finish::Length)), ALL).await.unwrap();
     assert_eq!(ending(&timing), (Some(Outcome::Complete), None));
-    assert_eq!(reasons(&timing), ["max_output_tokens"]);
+    assert_eq!(reasons(&timing), ["incomplete"]);
+    assert_eq!(timing.finish_reasons[0].kind, FinishKind::Length);
 }
 
 #[tokio::test]
