@@ -10,6 +10,7 @@ pub(crate) mod gemini;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
+mod shape;
 
 use crate::event::Chunk;
 use crate::framing::{EventStream, Framing, JsonArray, Lines, Sse};
@@ -83,8 +84,9 @@ impl Dialect {
             Self::OpenAiChat => Reading::OpenAiChat(openai_chat::Reader::default()),
             Self::OpenAiResponses => Reading::OpenAiResponses(openai_responses::Reader::default()),
             Self::Anthropic => Reading::Anthropic(anthropic::Reader::default()),
-            Self::Cohere => Reading::Cohere,
-            Self::Gemini | Self::GeminiArray => Reading::Gemini(self),
+            Self::Cohere => Reading::Cohere(cohere::Reader::default()),
+            Self::Gemini => Reading::Gemini(gemini::Reader::default()),
+            Self::GeminiArray => Reading::GeminiArray(gemini::Reader::default()),
             Self::Ollama => Reading::Ollama,
             Self::BedrockConverse => Reading::BedrockConverse,
         }
@@ -124,9 +126,9 @@ pub(crate) enum Reading {
     OpenAiChat(openai_chat::Reader),
     OpenAiResponses(openai_responses::Reader),
     Anthropic(anthropic::Reader),
-    Cohere,
-    /// As events or as an array.
-    Gemini(Dialect),
+    Cohere(cohere::Reader),
+    Gemini(gemini::Reader),
+    GeminiArray(gemini::Reader),
     Ollama,
     BedrockConverse,
     /// An answer that is not streamed.
@@ -143,8 +145,9 @@ impl Reading {
             Self::OpenAiChat(_) => Dialect::OpenAiChat,
             Self::OpenAiResponses(_) => Dialect::OpenAiResponses,
             Self::Anthropic(_) => Dialect::Anthropic,
-            Self::Cohere => Dialect::Cohere,
-            Self::Gemini(dialect) => *dialect,
+            Self::Cohere(_) => Dialect::Cohere,
+            Self::Gemini(_) => Dialect::Gemini,
+            Self::GeminiArray(_) => Dialect::GeminiArray,
             Self::Ollama => Dialect::Ollama,
             Self::BedrockConverse => Dialect::BedrockConverse,
             Self::Whole(reader) => return reader.dialect(),
@@ -159,8 +162,8 @@ impl Reading {
             Self::OpenAiChat(reader) => reader.read(payload, chunk),
             Self::OpenAiResponses(reader) => reader.read(payload, chunk),
             Self::Anthropic(reader) => reader.read(payload, chunk),
-            Self::Cohere => cohere::read(payload, chunk),
-            Self::Gemini(_) => gemini::read(payload, chunk),
+            Self::Cohere(reader) => reader.read(payload, chunk),
+            Self::Gemini(reader) | Self::GeminiArray(reader) => reader.read(payload, chunk),
             Self::Ollama => ollama::read(payload.data, chunk),
             Self::BedrockConverse => bedrock::read(payload, chunk),
             Self::Whole(reader) => reader.read(payload.data, chunk),

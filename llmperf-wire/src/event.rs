@@ -65,6 +65,7 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
+    #[inline]
     pub(crate) fn new(origin: Origin, unterminated: bool) -> Self {
         Self {
             origin,
@@ -91,6 +92,17 @@ impl<'a> Chunk<'a> {
         if let Some(text) = text {
             self.pieces.push(Piece { kind, choice: 0, text });
         }
+    }
+
+    /// Its only piece of output, if it says nothing else but what events repeat of their answer.
+    pub(crate) fn only_output(&self) -> Option<&Piece<'a>> {
+        let says_more = self.usage.is_some()
+            || self.failure.is_some()
+            || self.terminal
+            || self.timings.is_some()
+            || self.tokens.is_some()
+            || self.finishes.len() > 0;
+        self.pieces.iter().next().filter(|_| self.pieces.len() == 1 && !says_more)
     }
 
     /// The pieces of output, none of them empty, in the order of the wire; nothing for an event that is no output.

@@ -31,11 +31,6 @@ impl<'a> Json<'a> {
         Self { rest: text, depth: 0 }
     }
 
-    /// A reader that goes on where another one stopped, inside `depth` objects and arrays.
-    pub(crate) fn inside(depth: u32, rest: &'a [u8]) -> Self {
-        Self { rest, depth }
-    }
-
     /// Gives each field of a text that must be one object and nothing else to `field`.
     #[inline]
     pub(crate) fn only_object(text: &'a [u8], field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
@@ -50,6 +45,11 @@ impl<'a> Json<'a> {
     /// How many bytes are still ahead.
     pub(crate) fn remaining(&self) -> usize {
         self.rest.len()
+    }
+
+    /// What is still ahead.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Checks that nothing but white space is left.
@@ -90,12 +90,6 @@ impl<'a> Json<'a> {
         self.fields(field)
     }
 
-    /// The same for what is left of an object behind the value of one of its fields.
-    #[inline]
-    pub(crate) fn rest_of_object(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
-        if self.more(b'}')? { self.fields(field) } else { Ok(()) }
-    }
-
     #[inline]
     fn fields(&mut self, mut field: impl FnMut(&mut Self, &'a [u8]) -> Parsed<()>) -> Parsed<()> {
         loop {
@@ -123,12 +117,6 @@ impl<'a> Json<'a> {
             return self.leave();
         }
         self.elements(element)
-    }
-
-    /// The same for what is left of an array behind one of its elements.
-    #[inline]
-    pub(crate) fn rest_of_array(&mut self, element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
-        if self.more(b']')? { self.elements(element) } else { Ok(()) }
     }
 
     #[inline]
@@ -266,6 +254,23 @@ impl<'a> Json<'a> {
         }
         let (number, _) = start.split_at(start.len() - self.rest.len());
         Ok(str::from_utf8(number.trim_ascii_start()).ok())
+    }
+
+    /// Passes over the object or array ahead if it is written like this one; says whether it was.
+    pub(crate) fn skip_same(&mut self, written: &[u8]) -> bool {
+        match self.rest.strip_prefix(written) {
+            Some(rest) if !written.is_empty() => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What lies between the value ahead and where another reader of the same text has come to.
+    pub(crate) fn text_up_to(&mut self, other: &Self) -> &'a [u8] {
+        self.peek();
+        self.rest.get(..self.rest.len() - other.rest.len()).unwrap_or_default()
     }
 
     /// Passes over the value ahead, whatever it is.

@@ -9,14 +9,17 @@ pub(crate) struct List<T, const N: usize> {
 }
 
 impl<T, const N: usize> List<T, N> {
+    #[inline]
     pub(crate) fn new() -> Self {
         Self { inline: [const { None }; N], rest: Vec::new(), len: 0 }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, item: T) {
         match self.inline.get_mut(self.len) {
             Some(place) => *place = Some(item),

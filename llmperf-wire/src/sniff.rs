@@ -55,7 +55,9 @@ impl Declared {
             Self::Lines
         } else if is("application/vnd.amazon.eventstream") {
             Self::Binary
-        } else if is("application/json") || essence.as_bytes().to_ascii_lowercase().ends_with(b"+json") {
+        } else if is("application/json")
+            || essence.rsplit('+').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("json"))
+        {
             Self::Json
         } else {
             Self::Nothing

@@ -17,6 +17,7 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// What stands between the quotes of a JSON string, and whether it holds escapes.
+    #[inline]
     pub(crate) fn quoted(raw: &'a [u8], escaped: bool) -> Self {
         Self { raw, escaped }
     }
@@ -27,6 +28,7 @@ impl<'a> Text<'a> {
     }
 
     /// Length of the text in bytes, escapes resolved. An invalid byte counts as the one that it is.
+    #[inline]
     pub fn len(&self) -> usize {
         if self.escaped { Unescape { rest: self.raw }.map(Segment::len).sum() } else { self.raw.len() }
     }
@@ -68,7 +70,13 @@ impl<'a> Text<'a> {
         !self.escaped && self.raw.eq_ignore_ascii_case(word.as_bytes())
     }
 
+    /// True if it is the very text that lies at the beginning of these bytes, not another one that says the same.
+    pub(crate) fn lies_at(&self, bytes: &[u8]) -> bool {
+        std::ptr::eq(self.raw.as_ptr(), bytes.as_ptr())
+    }
+
     /// The text as it is written, if nothing in it is escaped: how the names of a protocol come.
+    #[inline]
     pub(crate) fn word(&self) -> Option<&'a [u8]> {
         (!self.escaped).then_some(self.raw)
     }

@@ -89,7 +89,9 @@ impl Reader {
             Dialect::Anthropic => anthropic::whole::read(data, chunk),
             Dialect::Cohere => cohere::whole::read(data, chunk),
             Dialect::BedrockConverse => bedrock::whole::read(data, chunk),
-            Dialect::Gemini | Dialect::GeminiArray => gemini::read(Payload { name: &[], data }, chunk).map(drop),
+            Dialect::Gemini | Dialect::GeminiArray => {
+                gemini::Reader::default().read(Payload { name: &[], data }, chunk).map(drop)
+            }
             Dialect::Ollama => {
                 let known = ollama::read(data, chunk)?;
                 self.streams |= known == Known::Yes && !chunk.terminal && chunk.failure.is_none();
@@ -216,3 +218,6 @@ fn is_something(json: &mut Json<'_>) -> bool {
         Some(_) => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

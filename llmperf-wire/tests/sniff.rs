@@ -312,3 +312,19 @@ proptest! {
         prop_assert_eq!(find(decoder(), bytes.chunks(length)), whole);
     }
 }
+
+#[test]
+fn a_stream_that_has_shown_itself_allocates_nothing_per_event() {
+    let delta = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"}}]}\n\n";
+    let mut decoder = Decoder::sniffing(None, Some("text/event-stream")).status(200);
+    let mut push = || {
+        let mut events = 0;
+        for read in delta.as_bytes().chunks(20) {
+            decoder.push(read, |_| events += 1);
+        }
+        assert_eq!(events, 1);
+    };
+    (0..10).for_each(|_| push());
+    let allocations = allocation_counter::measure(|| (0..100).for_each(|_| push()));
+    assert_eq!(allocations.count_total, 0);
+}

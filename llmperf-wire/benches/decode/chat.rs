@@ -8,7 +8,7 @@ use crate::{FRAMES, Sum, WORDS};
 
 /// A stream as OpenAI sends it: a role, text deltas of which every eighth holds an escape, a finish, usage, `[DONE]`.
 ///
-/// With `choices_first` the fields stand in the order of llama.cpp, so that payloads have no long head in common.
+/// With `choices_first` the fields stand in the order of llama.cpp, so that id and model come behind the text.
 pub(crate) fn frames(choices_first: bool) -> Vec<Vec<u8>> {
     let head = r#""id":"chatcmpl-B9xKq2vT0yLm4RzWcN7dUeHsPf3Ga","object":"chat.completion.chunk","created":1764547200,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_44add5dbca""#;
     let frame = |choices: String, rest: String| {

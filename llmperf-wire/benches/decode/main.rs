@@ -170,7 +170,7 @@ fn main() {
     let case = Case::an_event_a_read;
     let cases = [
         case("chat, an event a read", Dialect::OpenAiChat, chat::frames(false), &chat),
-        case("chat, an event a read, no head in common", Dialect::OpenAiChat, chat::frames(true), &chat),
+        case("chat, an event a read, choices first", Dialect::OpenAiChat, chat::frames(true), &chat),
         case("", Dialect::OpenAiChat, chat::frames(false), &chat).large_reads("chat, 16 KiB a read"),
         case("responses, an event a read", Dialect::OpenAiResponses, responses::frames(), &responses),
         case("", Dialect::OpenAiResponses, responses::frames(), &responses).large_reads("responses, 16 KiB a read"),

@@ -20,20 +20,53 @@ macro_rules! fuzz_dialect {
 /// Decodes an input whole and cut, with room and without. Its first byte says where to cut, the others are the stream.
 pub fn decode(dialect: Dialect, input: &[u8]) {
     let Some((&seed, stream)) = input.split_first() else { return };
+    cut(seed, stream, || Decoder::new(dialect));
+}
+
+/// The same for an answer that has to show what it is. Its second byte says what was expected and declared.
+pub fn sniff(input: &[u8]) {
+    let [seed, expected, answer @ ..] = input else { return };
+    let hint = HINTS[usize::from(expected % 16) % HINTS.len()];
+    let content_type = CONTENT_TYPES[usize::from(expected / 16) % CONTENT_TYPES.len()];
+    cut(*seed, answer, || Decoder::sniffing(hint, content_type));
+    cut(*seed, answer, || Decoder::whole(hint).status(500));
+}
+
+const HINTS: [Option<Dialect>; 9] = [
+    None,
+    Some(Dialect::OpenAiChat),
+    Some(Dialect::OpenAiResponses),
+    Some(Dialect::Anthropic),
+    Some(Dialect::Cohere),
+    Some(Dialect::Gemini),
+    Some(Dialect::GeminiArray),
+    Some(Dialect::Ollama),
+    Some(Dialect::BedrockConverse),
+];
+
+const CONTENT_TYPES: [Option<&str>; 5] = [
+    None,
+    Some("text/event-stream"),
+    Some("application/json"),
+    Some("application/x-ndjson"),
+    Some("application/vnd.amazon.eventstream"),
+];
+
+fn cut(seed: u8, stream: &[u8], decoder: impl Fn() -> Decoder) {
     for limit in [1 << 20, TIGHT] {
-        let whole = events(dialect, limit, [stream]);
+        let whole = events(decoder().limit(limit), limit, [stream]);
         let middle = stream.len() * usize::from(seed) / 256;
         let (head, tail) = stream.split_at(middle);
-        assert_eq!(events(dialect, limit, [head, tail]), whole, "cut at {middle}, limit {limit}");
+        assert_eq!(events(decoder().limit(limit), limit, [head, tail]), whole, "cut at {middle}, limit {limit}");
         let size = usize::from(seed % 7) + 1;
-        assert_eq!(events(dialect, limit, stream.chunks(size)), whole, "cut into {size}, limit {limit}");
+        let cut = events(decoder().limit(limit), limit, stream.chunks(size));
+        assert_eq!(cut, whole, "cut into {size}, limit {limit}");
     }
 }
 
 /// The events of a stream, as text: comparing them reads every piece that they lend.
-fn events<'r>(dialect: Dialect, limit: usize, reads: impl IntoIterator<Item = &'r [u8]>) -> String {
+fn events<'r>(mut decoder: Decoder, limit: usize, reads: impl IntoIterator<Item = &'r [u8]>) -> String {
     let mut told = String::new();
-    let mut decoder = Decoder::new(dialect).limit(limit);
     let mut tell = |event: Event<'_>| {
         if let Event::Chunk(chunk) = &event {
             for piece in chunk.outputs() {

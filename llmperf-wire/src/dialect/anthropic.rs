@@ -24,6 +24,7 @@
 mod usage;
 pub(crate) mod whole;
 
+use super::shape::{Shape, Values};
 use super::{Known, Payload, failure, finish};
 use crate::event::{Chunk, Finish, PieceKind};
 use crate::json::{Json, Parsed};
@@ -34,19 +35,21 @@ use usage::{Report, Tokens};
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     tokens: Tokens,
+    shape: Shape,
 }
 
 /// The fields of one event, whatever their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Fields<'a> {
-    kind: &'a [u8],
+    /// The `type`.
+    kind: Option<&'a [u8]>,
+    values: Values,
     block: Block<'a>,
-    delta: Block<'a>,
     stop_reason: Option<Text<'a>>,
-    report: Report<'a>,
+    report: Option<Report<'a>>,
 }
 
-/// A content block at its start, or what a delta adds to one.
+/// A content block at its start, or what a delta adds to one: no event has both.
 #[derive(Debug, Default)]
 struct Block<'a> {
     kind: &'a [u8],
@@ -63,21 +66,34 @@ impl Reader {
         if data.is_empty() || data.starts_with(b"[DONE]") {
             return Ok(Known::Yes);
         }
-        let mut fields = Fields { kind: name, ..Fields::default() };
+        let is_error = name == b"error";
+        if !is_error && self.shape.read(data, chunk) {
+            return Ok(Known::Yes);
+        }
+        let mut fields =
+            Fields { kind: None, values: Values::new(), block: Block::default(), stop_reason: None, report: None };
         Json::only_object(data, |json, name| fields.read(json, name, chunk))?;
-        if name == b"error" || fields.kind == b"error" {
+        let kind = fields.kind.unwrap_or(name);
+        if is_error || kind == b"error" {
             failure::complete(data, chunk)?;
         }
-        Ok(self.tell(fields, chunk))
+        let known = self.tell(kind, &fields, chunk);
+        if !is_error && fields.kind == Some(b"content_block_delta") {
+            self.shape.keep(data, chunk, &fields.values);
+        }
+        Ok(known)
     }
 
-    fn tell<'a>(&mut self, fields: Fields<'a>, chunk: &mut Chunk<'a>) -> Known {
-        let Fields { kind, block, delta, stop_reason, report } = fields;
+    #[inline]
+    fn tell<'a>(&mut self, kind: &[u8], fields: &Fields<'a>, chunk: &mut Chunk<'a>) -> Known {
+        let Fields { ref block, stop_reason, ref report, .. } = *fields;
         match kind {
-            b"content_block_delta" => return delta.tell_delta(chunk),
+            b"content_block_delta" => return block.tell_delta(chunk),
             b"content_block_start" => block.tell_start(chunk),
             b"message_start" | b"message_delta" => {
-                self.tokens.take(&report, chunk);
+                if let Some(report) = report {
+                    self.tokens.take(report, chunk);
+                }
                 if let Some(reason) = stop_reason {
                     chunk.finishes.push(Finish { choice: 0, reason, kind: finish::kind(reason) });
                 }
@@ -95,25 +111,25 @@ impl<'a> Fields<'a> {
     #[inline]
     fn read(&mut self, json: &mut Json<'a>, name: &[u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
         match name {
-            b"type" => self.kind = json.name()?.unwrap_or(self.kind),
+            b"type" => self.kind = json.name()?,
             b"delta" => json.object(|json, name| match name {
                 b"stop_reason" => {
                     self.stop_reason = json.text()?;
                     Ok(())
                 }
-                _ => self.delta.read(json, name),
+                _ => self.block.read(json, name, &mut self.values),
             })?,
-            b"content_block" => json.object(|json, name| self.block.read(json, name))?,
+            b"content_block" => json.object(|json, name| self.block.read(json, name, &mut self.values))?,
             b"message" => json.object(|json, name| {
                 match name {
                     b"id" => chunk.id = json.text()?,
                     b"model" => chunk.model = json.text()?,
-                    b"usage" => self.report.read_provisional(json)?,
+                    b"usage" => self.report.get_or_insert_default().read_provisional(json)?,
                     _ => json.skip()?,
                 }
                 Ok(())
             })?,
-            b"usage" => self.report.read(json)?,
+            b"usage" => self.report.get_or_insert_default().read(json)?,
             b"error" => failure::read(json, chunk)?,
             _ => json.skip()?,
         }
@@ -123,12 +139,12 @@ impl<'a> Fields<'a> {
 
 impl<'a> Block<'a> {
     #[inline]
-    fn read(&mut self, json: &mut Json<'a>, name: &[u8]) -> Parsed<()> {
+    fn read(&mut self, json: &mut Json<'a>, name: &[u8], values: &mut Values) -> Parsed<()> {
         match name {
             b"type" => self.kind = json.name()?.unwrap_or_default(),
-            b"text" => self.text = json.text()?,
-            b"thinking" => self.thinking = json.text()?,
-            b"partial_json" => self.input = json.text()?,
+            b"text" => self.text = values.text(json)?,
+            b"thinking" => self.thinking = values.text(json)?,
+            b"partial_json" => self.input = values.text(json)?,
             b"name" => self.name = json.text()?,
             _ => json.skip()?,
         }
@@ -136,7 +152,7 @@ impl<'a> Block<'a> {
     }
 
     /// A delta without a type is what its fields are.
-    fn tell_delta(self, chunk: &mut Chunk<'a>) -> Known {
+    fn tell_delta(&self, chunk: &mut Chunk<'a>) -> Known {
         match self.kind {
             b"text_delta" => chunk.output(PieceKind::Text, self.text),
             b"input_json_delta" => chunk.output(PieceKind::Tool, self.input),
@@ -152,7 +168,7 @@ impl<'a> Block<'a> {
         Known::Yes
     }
 
-    fn tell_start(self, chunk: &mut Chunk<'a>) {
+    fn tell_start(&self, chunk: &mut Chunk<'a>) {
         match self.kind {
             b"text" => chunk.output(PieceKind::Text, self.text),
             b"thinking" => chunk.output(PieceKind::Reasoning, self.thinking),

@@ -23,45 +23,68 @@
 
 pub(crate) mod whole;
 
+use super::shape::{Shape, Values};
 use super::{Known, Payload, failure, finish};
 use crate::event::{Chunk, Failure, Finish, FinishKind, PieceKind, Usage};
 use crate::json::{Json, Parsed};
 use crate::list::List;
 use crate::text::Text;
 
-/// The fields of one event, whatever their order: its type is the last one.
+/// The types of events that carry output.
+const OUTPUT: [&[u8]; 5] =
+    [b"content-delta", b"content-start", b"tool-plan-delta", b"tool-call-start", b"tool-call-delta"];
+
+/// Reads the events of one stream.
 #[derive(Debug, Default)]
-struct Fields<'a> {
-    kind: &'a [u8],
-    finish_reason: Option<Text<'a>>,
-    usage: Usage,
+pub(crate) struct Reader {
+    shape: Shape,
 }
 
-/// Says what an event means.
-pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
-    let Payload { name, data } = payload;
-    if data.is_empty() || data.starts_with(b"[DONE]") {
-        return Ok(Known::Yes);
+/// The fields of one event, whatever their order: its type is the last one.
+#[derive(Debug)]
+struct Fields<'a> {
+    /// The `type`.
+    kind: Option<&'a [u8]>,
+    values: Values,
+    finish_reason: Option<Text<'a>>,
+}
+
+impl Reader {
+    /// Says what an event means.
+    pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+        let Payload { name, data } = payload;
+        if data.is_empty() || data.starts_with(b"[DONE]") {
+            return Ok(Known::Yes);
+        }
+        let is_error = name == b"error";
+        if !is_error && self.shape.read(data, chunk) {
+            return Ok(Known::Yes);
+        }
+        let mut fields = Fields { kind: None, values: Values::new(), finish_reason: None };
+        Json::only_object(data, |json, name| fields.read(json, name, chunk))?;
+        let kind = fields.kind.unwrap_or(name);
+        if is_error || kind == b"error" {
+            failure::complete(data, chunk)?;
+        }
+        let known = fields.tell(kind, chunk);
+        if !is_error && fields.kind.is_some_and(|kind| OUTPUT.contains(&kind)) {
+            self.shape.keep(data, chunk, &fields.values);
+        }
+        Ok(known)
     }
-    let mut fields = Fields { kind: name, ..Fields::default() };
-    Json::only_object(data, |json, name| fields.read(json, name, chunk))?;
-    if name == b"error" || fields.kind == b"error" {
-        failure::complete(data, chunk)?;
-    }
-    Ok(fields.tell(chunk))
 }
 
 impl<'a> Fields<'a> {
     #[inline]
     fn read(&mut self, json: &mut Json<'a>, name: &[u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
         match name {
-            b"type" => self.kind = json.name()?.unwrap_or(self.kind),
+            b"type" => self.kind = json.name()?,
             b"id" => chunk.id = json.text()?,
             b"delta" => json.object(|json, name| {
                 match name {
-                    b"message" => json.object(|json, name| read_message(json, name, chunk))?,
+                    b"message" => json.object(|json, name| read_message(json, name, &mut self.values, chunk))?,
                     b"finish_reason" => self.finish_reason = json.text()?,
-                    b"usage" => self.read_usage(json)?,
+                    b"usage" => read_usage(json, chunk)?,
                     b"error" => failure::read(json, chunk)?,
                     _ => json.skip()?,
                 }
@@ -73,38 +96,22 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn read_usage(&mut self, json: &mut Json<'a>) -> Parsed<()> {
-        let Usage { input, output, cache_read, billed_input, billed_output, .. } = &mut self.usage;
-        json.object(|json, name| match name {
-            b"tokens" => read_pair(json, input, output),
-            b"billed_units" => read_pair(json, billed_input, billed_output),
-            b"cached_tokens" => {
-                *cache_read = json.count()?;
-                Ok(())
-            }
-            _ => json.skip(),
-        })
-    }
-
-    fn tell(self, chunk: &mut Chunk<'a>) -> Known {
-        match self.kind {
-            b"content-delta" | b"content-start" | b"tool-plan-delta" | b"tool-call-start" | b"tool-call-delta" => {
-                return Known::Yes;
-            }
+    fn tell(&self, kind: &[u8], chunk: &mut Chunk<'a>) -> Known {
+        match kind {
+            _ if OUTPUT.contains(&kind) => {}
             b"message-end" => self.tell_end(chunk),
             b"message-start" | b"content-end" | b"tool-call-end" | b"citation-start" | b"citation-end" | b"debug" => {}
             _ if chunk.failure.is_some() => {}
             _ => {
-                chunk.pieces = List::new();
+                (chunk.pieces, chunk.usage) = (List::new(), None);
                 return Known::No;
             }
         }
         Known::Yes
     }
 
-    fn tell_end(self, chunk: &mut Chunk<'a>) {
+    fn tell_end(&self, chunk: &mut Chunk<'a>) {
         chunk.terminal = true;
-        chunk.usage = (self.usage != Usage::default()).then_some(self.usage);
         if let Some(reason) = self.finish_reason {
             let kind = finish::kind(reason);
             chunk.finishes.push(Finish { choice: 0, reason, kind });
@@ -117,17 +124,22 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn read_message<'a>(json: &mut Json<'a>, name: &[u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
+fn read_message<'a>(json: &mut Json<'a>, name: &[u8], values: &mut Values, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut take = |json: &mut Json<'a>, kind| {
+        let text = values.text(json)?;
+        chunk.output(kind, text);
+        Ok(())
+    };
     match name {
         b"content" => each(json, |json, name| match name {
-            b"text" => take(json, chunk, PieceKind::Text),
-            b"thinking" => take(json, chunk, PieceKind::Reasoning),
+            b"text" => take(json, PieceKind::Text),
+            b"thinking" => take(json, PieceKind::Reasoning),
             _ => json.skip(),
         }),
-        b"tool_plan" => take(json, chunk, PieceKind::Text),
+        b"tool_plan" => take(json, PieceKind::Text),
         b"tool_calls" => each(json, |json, name| match name {
             b"function" => json.object(|json, name| match name {
-                b"name" | b"arguments" => take(json, chunk, PieceKind::Tool),
+                b"name" | b"arguments" => take(json, PieceKind::Tool),
                 _ => json.skip(),
             }),
             _ => json.skip(),
@@ -141,9 +153,19 @@ fn each<'a>(json: &mut Json<'a>, mut field: impl FnMut(&mut Json<'a>, &'a [u8]) 
     if json.peek() == Some(b'[') { json.array(|json| json.object(&mut field)) } else { json.object(field) }
 }
 
-fn take<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>, kind: PieceKind) -> Parsed<()> {
-    let text = json.text()?;
-    chunk.output(kind, text);
+fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
+    let mut usage = Usage::default();
+    let Usage { input, output, cache_read, billed_input, billed_output, .. } = &mut usage;
+    json.object(|json, name| match name {
+        b"tokens" => read_pair(json, input, output),
+        b"billed_units" => read_pair(json, billed_input, billed_output),
+        b"cached_tokens" => {
+            *cache_read = json.count()?;
+            Ok(())
+        }
+        _ => json.skip(),
+    })?;
+    chunk.usage = (usage != Usage::default()).then_some(usage);
     Ok(())
 }
 

@@ -30,42 +30,50 @@ const FINISH_REASONS: &[&str] = &["FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKE
 /// The same for what blocks a prompt: from 5 on they differ.
 const BLOCK_REASONS: &[&str] = &["BLOCKED_REASON_UNSPECIFIED", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT"];
 
-/// Says what a payload means.
-pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
-    let data = payload.data;
-    if data.starts_with(b"[DONE]") {
-        // Not of Google's: some gateways end all streams so.
-        return Ok(Known::Yes);
-    }
-    let mut known = Known::No;
-    let mut candidates = false;
-    let mut blocked = None;
-    Json::only_object(data, |json, name| {
-        match name {
-            b"candidates" => json.array(|json| {
-                candidates = true;
-                read_candidate(json, chunk)
-            })?,
-            b"usageMetadata" => usage::read(json, chunk)?,
-            b"modelVersion" => chunk.model = json.text()?,
-            b"responseId" => chunk.id = json.text()?,
-            b"promptFeedback" => json.object(|json, name| {
-                match name {
-                    b"blockReason" => blocked = reason(json, BLOCK_REASONS)?,
-                    _ => json.skip()?,
-                }
-                Ok(())
-            })?,
-            b"error" => failure::read(json, chunk)?,
-            _ => return json.skip(),
+/// Reads the payloads of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    reports: usage::Reports,
+}
+
+impl Reader {
+    /// Says what a payload means.
+    pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+        let data = payload.data;
+        if data.starts_with(b"[DONE]") {
+            // Not of Google's: some gateways end all streams so.
+            return Ok(Known::Yes);
         }
-        known = Known::Yes;
-        Ok(())
-    })?;
-    if let Some(reason) = blocked.filter(|_| !candidates) {
-        chunk.finishes.push(Finish { choice: 0, reason, kind: FinishKind::ContentFilter });
+        let mut known = Known::No;
+        let mut candidates = false;
+        let mut blocked = None;
+        Json::only_object(data, |json, name| {
+            match name {
+                b"candidates" => json.array(|json| {
+                    candidates = true;
+                    read_candidate(json, chunk)
+                })?,
+                b"usageMetadata" => self.reports.read(json, chunk)?,
+                b"modelVersion" => chunk.model = json.text()?,
+                b"responseId" => chunk.id = json.text()?,
+                b"promptFeedback" => json.object(|json, name| {
+                    match name {
+                        b"blockReason" => blocked = reason(json, BLOCK_REASONS)?,
+                        _ => json.skip()?,
+                    }
+                    Ok(())
+                })?,
+                b"error" => failure::read(json, chunk)?,
+                _ => return json.skip(),
+            }
+            known = Known::Yes;
+            Ok(())
+        })?;
+        if let Some(reason) = blocked.filter(|_| !candidates) {
+            chunk.finishes.push(Finish { choice: 0, reason, kind: FinishKind::ContentFilter });
+        }
+        Ok(known)
     }
-    Ok(known)
 }
 
 fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {

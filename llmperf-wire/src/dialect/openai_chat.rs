@@ -25,28 +25,17 @@
 mod delta;
 mod usage;
 
+use super::shape::{Shape, Values};
 use super::{Known, Payload, failure, finish};
 use crate::event::{Chunk, Finish, PieceKind};
 use crate::json::{Json, Parsed};
 use crate::text::Text;
 use usage::Report;
 
-/// The longest head of a payload that is kept to be compared with the next.
-const LONGEST_HEAD: usize = 512;
-
-/// How deep the value of a `delta` lies: in the payload, its choices, one choice.
-const DELTA_DEPTH: u32 = 3;
-
 /// Reads the payloads of one stream.
-///
-/// All payloads of an answer begin alike, mostly with two thirds of their bytes: id, model and so on up to the first
-/// `delta`. That head is compared with the one before, and read only if it differs.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// How the last payload began; empty if nothing can be said.
-    head: Vec<u8>,
-    /// The index of the choice that the head ends in, as far as it had been told.
-    index: u32,
+    shape: Shape,
 }
 
 /// One payload while it is read.
@@ -56,17 +45,15 @@ struct Parse<'c, 'a> {
     report: Report,
     /// The payload is itself the error that others put under `error`.
     is_error: bool,
-    /// What lay ahead at the first delta, and its choice's index.
-    first_delta: Option<(usize, u32)>,
     /// The answer is not streamed.
     is_whole: bool,
+    values: Values,
 }
 
 /// Says what an answer means that is not streamed: a choice has a `message` in place of a `delta`.
 pub(crate) fn read_whole<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
-    let mut payload = Parse { chunk, report: Report::default(), is_error: false, first_delta: None, is_whole: true };
-    payload.read(data)?;
-    payload.finish(data)
+    Parse::new(chunk, false, true).read(data)?;
+    Ok(())
 }
 
 /// Reads the usage of an answer of the family that holds no words.
@@ -91,45 +78,29 @@ impl Reader {
 
     /// `is_error` says that the event or the field is called `error`.
     fn read_json<'a>(&mut self, data: &'a [u8], is_error: bool, chunk: &mut Chunk<'a>) -> Parsed<()> {
-        let mut payload = Parse { chunk, report: Report::default(), is_error, first_delta: None, is_whole: false };
-        match data.strip_prefix(self.head.as_slice()) {
-            Some(rest) if !self.head.is_empty() => payload.read_behind_head(rest, self.index)?,
-            _ => {
-                payload.read(data)?;
-                self.keep_head(data, payload.first_delta);
-            }
+        if !is_error && self.shape.read(data, chunk) {
+            return Ok(());
         }
-        payload.finish(data)
-    }
-
-    fn keep_head(&mut self, data: &[u8], first_delta: Option<(usize, u32)>) {
-        if let Some((remaining, index)) = first_delta {
-            let (head, _) = data.split_at(data.len() - remaining);
-            if head.len() <= LONGEST_HEAD {
-                self.head.clear();
-                self.head.extend_from_slice(head);
-                self.index = index;
-            }
-        }
+        let values = Parse::new(chunk, is_error, false).read(data)?;
+        self.shape.keep(data, chunk, &values);
+        Ok(())
     }
 }
 
-impl<'a> Parse<'_, 'a> {
-    fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
-        Json::only_object(data, |json, name| self.read_field(json, name))
+impl<'c, 'a> Parse<'c, 'a> {
+    fn new(chunk: &'c mut Chunk<'a>, is_error: bool, is_whole: bool) -> Self {
+        Self { chunk, report: Report::default(), is_error, is_whole, values: Values::new() }
     }
 
-    /// Reads a payload from the value of its first delta on.
-    fn read_behind_head(&mut self, rest: &'a [u8], index: u32) -> Parsed<()> {
-        let mut json = Json::inside(DELTA_DEPTH, rest);
-        let before = self.chunk.pieces.len();
-        let mut choice = Choice { index, has_delta: true, ..Choice::default() };
-        delta::read(&mut json, self.chunk)?;
-        json.rest_of_object(|json, name| self.read_choice_field(json, name, &mut choice))?;
-        self.close_choice(&choice, before);
-        json.rest_of_array(|json| self.read_choice(json))?;
-        json.rest_of_object(|json, name| self.read_field(json, name))?;
-        json.end()
+    /// Reads all of a payload.
+    fn read(mut self, data: &'a [u8]) -> Parsed<Values> {
+        Json::only_object(data, |json, name| self.read_field(json, name))?;
+        let Self { chunk, report, is_error, values, .. } = self;
+        report.tell(chunk);
+        if is_error || chunk.failure.is_some() {
+            failure::complete(data, chunk)?;
+        }
+        Ok(values)
     }
 
     fn read_field(&mut self, json: &mut Json<'a>, name: &[u8]) -> Parsed<()> {
@@ -149,6 +120,7 @@ impl<'a> Parse<'_, 'a> {
                 _ => json.skip(),
             })?,
             b"error" => failure::read(json, self.chunk)?,
+            b"obfuscation" => self.values.skip(json)?,
             _ => json.skip()?,
         }
         Ok(())
@@ -168,17 +140,14 @@ impl<'a> Parse<'_, 'a> {
                 choice.index = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0);
             }
             b"delta" => {
-                if choice.reason.is_none() && self.is_plain() {
-                    self.first_delta.get_or_insert((json.remaining(), choice.index));
-                }
                 choice.has_delta |= json.peek() == Some(b'{');
-                delta::read(json, self.chunk)?;
+                delta::read(json, self.chunk, &mut self.values)?;
             }
             b"message" if self.is_whole => {
                 choice.has_delta |= json.peek() == Some(b'{');
-                delta::read(json, self.chunk)?;
+                delta::read(json, self.chunk, &mut self.values)?;
             }
-            b"text" => choice.text = json.text()?,
+            b"text" => choice.text = self.values.text(json)?,
             b"finish_reason" => choice.reason = json.text()?,
             b"token_ids" => self.read_token_ids(json)?,
             b"error" => failure::read(json, self.chunk)?,
@@ -211,25 +180,6 @@ impl<'a> Parse<'_, 'a> {
             json.skip()
         })?;
         self.chunk.tokens = (tokens > 0).then_some(tokens);
-        Ok(())
-    }
-
-    /// True as long as the payload has said nothing but what all payloads of its answer say.
-    fn is_plain(&self) -> bool {
-        let chunk = &*self.chunk;
-        !self.is_error
-            && self.report.is_empty()
-            && chunk.failure.is_none()
-            && chunk.tokens.is_none()
-            && chunk.pieces.len() == 0
-            && chunk.finishes.len() == 0
-    }
-
-    fn finish(self, data: &'a [u8]) -> Parsed<()> {
-        self.report.tell(self.chunk);
-        if self.is_error || self.chunk.failure.is_some() {
-            failure::complete(data, self.chunk)?;
-        }
         Ok(())
     }
 }

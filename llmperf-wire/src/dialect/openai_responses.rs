@@ -27,6 +27,7 @@
 mod response;
 pub(crate) mod whole;
 
+use super::shape::{Shape, Values};
 use super::{Known, Payload, failure};
 use crate::event::{Chunk, Failure, PieceKind};
 use crate::json::{Json, Parsed};
@@ -48,16 +49,19 @@ const CALLS_OF_THE_CALLER: [&[u8]; 6] = [
 pub(crate) struct Reader {
     /// The model has called a tool of the caller's.
     calls: bool,
+    shape: Shape,
 }
 
 /// The fields of one event, whatever their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Fields<'a> {
-    kind: &'a [u8],
+    /// The `type`.
+    kind: Option<&'a [u8]>,
+    values: Values,
     delta: Option<Text<'a>>,
     image: Option<Text<'a>>,
     item: Item<'a>,
-    response: Response<'a>,
+    response: Option<Response<'a>>,
 }
 
 #[derive(Debug, Default)]
@@ -73,16 +77,33 @@ impl Reader {
         if data.is_empty() || data.starts_with(b"[DONE]") {
             return Ok(Known::Yes);
         }
-        let mut fields = Fields { kind: name, ..Fields::default() };
+        let is_error = name == b"error";
+        if !is_error && self.shape.read(data, chunk) {
+            return Ok(Known::Yes);
+        }
+        let mut fields = Fields {
+            kind: None,
+            values: Values::new(),
+            delta: None,
+            image: None,
+            item: Item::default(),
+            response: None,
+        };
         Json::only_object(data, |json, name| fields.read(json, name, chunk))?;
-        if name == b"error" || fields.kind == b"error" {
+        let kind = fields.kind.unwrap_or(name);
+        if is_error || kind == b"error" {
             failure::complete(data, chunk)?;
         }
-        Ok(self.tell(fields, chunk))
+        let known = self.tell(kind, &fields, chunk);
+        if !is_error && fields.kind.and_then(kind_of_delta).is_some() {
+            self.shape.keep(data, chunk, &fields.values);
+        }
+        Ok(known)
     }
 
-    fn tell<'a>(&mut self, fields: Fields<'a>, chunk: &mut Chunk<'a>) -> Known {
-        let Fields { kind, delta, image, item, response } = fields;
+    #[inline]
+    fn tell<'a>(&mut self, kind: &'a [u8], fields: &Fields<'a>, chunk: &mut Chunk<'a>) -> Known {
+        let Fields { delta, image, ref item, ref response, .. } = *fields;
         if let Some(kind) = kind_of_delta(kind) {
             chunk.output(kind, delta);
             return Known::Yes;
@@ -97,16 +118,19 @@ impl Reader {
             b"response.image_generation_call.partial_image" => chunk.output(PieceKind::Media, image),
             b"response.completed" | b"response.incomplete" => {
                 chunk.terminal = true;
-                chunk.finishes.push(response.finish(kind, self.calls));
+                chunk.finishes.push(response::finish(response.as_ref(), kind, self.calls));
             }
             b"response.failed" => {
                 chunk.terminal = true;
-                chunk.failure = chunk.failure.or(Some(Failure { status: response.status, ..Failure::default() }));
+                let status = response.as_ref().and_then(|response| response.status);
+                chunk.failure = chunk.failure.or(Some(Failure { status, ..Failure::default() }));
             }
             _ if chunk.failure.is_none() && !is_silent(kind) => return Known::No,
             _ => {}
         }
-        response.tell(chunk);
+        if let Some(response) = response {
+            response.tell(chunk);
+        }
         Known::Yes
     }
 }
@@ -115,8 +139,9 @@ impl<'a> Fields<'a> {
     #[inline]
     fn read(&mut self, json: &mut Json<'a>, name: &[u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
         match name {
-            b"type" => self.kind = json.name()?.unwrap_or(self.kind),
-            b"delta" => self.delta = json.text()?,
+            b"type" => self.kind = json.name()?,
+            b"delta" => self.delta = self.values.text(json)?,
+            b"sequence_number" | b"obfuscation" => self.values.skip(json)?,
             b"partial_image_b64" => self.image = json.text()?,
             b"item" => json.object(|json, name| {
                 match name {
@@ -126,7 +151,7 @@ impl<'a> Fields<'a> {
                 }
                 Ok(())
             })?,
-            b"response" => self.response.read(json, chunk)?,
+            b"response" => self.response.get_or_insert_default().read(json, chunk)?,
             b"error" => failure::read(json, chunk)?,
             _ => json.skip()?,
         }

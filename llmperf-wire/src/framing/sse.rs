@@ -123,6 +123,7 @@ impl Sse {
     }
 
     /// Bytes that are held at present because their event is not whole; never more than the limit.
+    #[inline]
     pub fn held(&self) -> usize {
         self.line.len() + self.data.len() + self.name.len()
     }
@@ -324,6 +325,7 @@ impl Sse {
         }
     }
 
+    #[inline]
     fn fits(&self, more: usize) -> bool {
         self.held().saturating_add(more) <= self.limit
     }
@@ -338,6 +340,7 @@ impl Sse {
 }
 
 /// A field's value: the one blank after the colon is not part of it.
+#[inline]
 fn without_blank(value: &[u8]) -> &[u8] {
     value.strip_prefix(b" ").unwrap_or(value)
 }

@@ -63,3 +63,44 @@ fn sums_that_no_number_holds_are_absent() {
     let json = r#"{"promptTokenCount":18446744073709551615,"toolUsePromptTokenCount":1,"candidatesTokenCount":3}"#;
     assert_eq!(figures(json), (None, Some(3), None));
 }
+
+#[test]
+fn what_a_prompt_was_made_of_is_told_of_each_event_whether_it_is_repeated_or_not() {
+    let audio = r#"[{"modality":"AUDIO","tokenCount":40}]"#;
+    let text = r#"[{"modality":"TEXT","tokenCount":40}]"#;
+    let both = r#"[{"modality":"TEXT","tokenCount":1},{"modality":"AUDIO","tokenCount":4}]"#;
+    let long = format!("[{}]", [r#"{"modality":"AUDIO","tokenCount":7}"#; 20].join(","));
+    let long_text = format!("[{}]", [r#"{"modality":"TEXT","tokenCount":7}"#; 20].join(","));
+    let spaced = r#" [ {"modality": "AUDIO", "tokenCount": 40} ]"#;
+    let sent = [
+        audio, audio, spaced, spaced, text, audio, "null", "null", both, both, text, &long, &long, &long_text, "[]",
+        "[]", audio, "7",
+    ];
+    let frame = |details| {
+        format!("data: {{\"usageMetadata\":{{\"promptTokenCount\":40,\"promptTokensDetails\":{details}}}}}\n\n")
+    };
+    let mut told = Vec::new();
+    let counts = decode(Dialect::Gemini, sent.map(frame).concat(), |chunk| told.push(chunk.usage.unwrap().audio_input));
+    let forty = Some(40);
+    let expected = [
+        forty,
+        forty,
+        forty,
+        forty,
+        None,
+        forty,
+        None,
+        None,
+        Some(4),
+        Some(4),
+        None,
+        Some(7),
+        Some(7),
+        None,
+        None,
+        None,
+        forty,
+        None,
+    ];
+    assert_eq!((told.as_slice(), counts), (&expected[..], Counts::default()));
+}

@@ -15,29 +15,58 @@ use crate::json::{Json, Parsed};
 /// The modality `AUDIO` when enums are numbers.
 const AUDIO: &str = "4";
 
-/// Reads the value of `usageMetadata`.
-pub(super) fn read(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
-    let mut usage = Usage::default();
-    let [mut prompt, mut tool_use, mut candidates, mut total] = [None; 4];
-    json.object(|json, name| {
-        match name {
-            b"promptTokenCount" => prompt = json.count()?,
-            b"toolUsePromptTokenCount" => tool_use = json.count()?,
-            b"candidatesTokenCount" => candidates = json.count()?,
-            b"thoughtsTokenCount" => usage.reasoning = json.count()?,
-            b"totalTokenCount" => total = json.count()?,
-            b"cachedContentTokenCount" => usage.cache_read = json.count()?,
-            b"promptTokensDetails" => usage.audio_input = read_audio(json)?,
-            b"candidatesTokensDetails" => usage.audio_output = read_audio(json)?,
-            _ => json.skip()?,
-        }
+/// The longest details that are kept to be compared with the next.
+const LONGEST_DETAILS: usize = 512;
+
+/// Reads the reports of one stream.
+///
+/// Every event repeats what the prompt was made of, mostly of text. It is compared with the one before, and read only if
+/// it differs.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// The last `promptTokensDetails` as they are written, if there is no audio among them; else empty.
+    silent_prompt: Vec<u8>,
+}
+
+impl Reports {
+    /// Reads the value of `usageMetadata`.
+    pub(super) fn read(&mut self, json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
+        let mut usage = Usage::default();
+        let [mut prompt, mut tool_use, mut candidates, mut total] = [None; 4];
+        json.object(|json, name| {
+            match name {
+                b"promptTokenCount" => prompt = json.count()?,
+                b"toolUsePromptTokenCount" => tool_use = json.count()?,
+                b"candidatesTokenCount" => candidates = json.count()?,
+                b"thoughtsTokenCount" => usage.reasoning = json.count()?,
+                b"totalTokenCount" => total = json.count()?,
+                b"cachedContentTokenCount" => usage.cache_read = json.count()?,
+                b"promptTokensDetails" => usage.audio_input = self.read_prompt_details(json)?,
+                b"candidatesTokensDetails" => usage.audio_output = read_audio(json)?,
+                _ => json.skip()?,
+            }
+            Ok(())
+        })?;
+        usage.input = sum(prompt, tool_use);
+        let inside = total.is_some() && total == sum(usage.input, candidates);
+        usage.output = if inside { candidates } else { sum(candidates, usage.reasoning) };
+        chunk.usage = (usage != Usage::default()).then_some(usage);
         Ok(())
-    })?;
-    usage.input = sum(prompt, tool_use);
-    let inside = total.is_some() && total == sum(usage.input, candidates);
-    usage.output = if inside { candidates } else { sum(candidates, usage.reasoning) };
-    chunk.usage = (usage != Usage::default()).then_some(usage);
-    Ok(())
+    }
+
+    fn read_prompt_details(&mut self, json: &mut Json<'_>) -> Parsed<Option<u64>> {
+        if json.skip_same(&self.silent_prompt) {
+            return Ok(None);
+        }
+        let mut details = json.clone();
+        let audio = read_audio(json)?;
+        let text = details.text_up_to(json);
+        if audio.is_none() && text.starts_with(b"[") && text.len() <= LONGEST_DETAILS {
+            self.silent_prompt.clear();
+            self.silent_prompt.extend_from_slice(text);
+        }
+        Ok(audio)
+    }
 }
 
 /// Tokens of the modality `AUDIO` in a list of modalities.

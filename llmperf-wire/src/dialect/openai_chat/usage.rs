@@ -108,10 +108,6 @@ impl Report {
         })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        !self.found
-    }
-
     /// Puts what was found into the chunk.
     pub(super) fn tell(mut self, chunk: &mut Chunk<'_>) {
         if !self.found {

@@ -50,24 +50,25 @@ impl<'a> Response<'a> {
         })
     }
 
-    /// How the answer ends by its last event, which is of this kind; `calls` says that the caller has to answer a call.
-    pub(super) fn finish(&self, kind: &'a [u8], calls: bool) -> Finish<'a> {
-        let word = Text::plain(kind.strip_prefix(b"response.").unwrap_or(kind));
-        let reason = self.status.unwrap_or(word);
-        let kind = match self.reason.map_or(FinishKind::Other, finish::kind) {
-            FinishKind::Other => finish::kind(reason),
-            known => known,
-        };
-        let kind = if calls && kind == FinishKind::Stop { FinishKind::ToolCall } else { kind };
-        Finish { choice: 0, reason, kind }
-    }
-
     /// Puts what it says of itself, and its usage, into the chunk.
-    pub(super) fn tell(self, chunk: &mut Chunk<'a>) {
-        let Self { id, model, service_tier, usage, .. } = self;
+    pub(super) fn tell(&self, chunk: &mut Chunk<'a>) {
+        let Self { id, model, service_tier, usage, .. } = *self;
         (chunk.id, chunk.model, chunk.service_tier) = (id, model, service_tier);
         chunk.usage = (usage != Usage::default()).then_some(usage);
     }
+}
+
+/// How the answer ends by its last event, which is of this kind; `calls` says that the caller has to answer a call.
+pub(super) fn finish<'a>(response: Option<&Response<'a>>, kind: &'a [u8], calls: bool) -> Finish<'a> {
+    let word = Text::plain(kind.strip_prefix(b"response.").unwrap_or(kind));
+    let reason = response.and_then(|response| response.status).unwrap_or(word);
+    let details = response.and_then(|response| response.reason);
+    let kind = match details.map_or(FinishKind::Other, finish::kind) {
+        FinishKind::Other => finish::kind(reason),
+        known => known,
+    };
+    let kind = if calls && kind == FinishKind::Stop { FinishKind::ToolCall } else { kind };
+    Finish { choice: 0, reason, kind }
 }
 
 /// Reads the value of a `usage`.

@@ -1,0 +1,4 @@
+//! Fuzzes the decoder of Cohere.
+#![no_main]
+
+llmperf_wire_fuzz::fuzz_dialect!(Cohere);
