@@ -252,21 +252,41 @@ async fn a_refused_call_is_an_error_by_the_code_of_its_body_else_by_its_status()
 }
 
 #[tokio::test]
-async fn an_answer_that_is_dropped_before_its_head_is_cancelled() {
+async fn what_is_dropped_before_or_after_its_head_is_cancelled() {
+    // It takes connections, and answers none.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/chat/completions", silent.local_addr().unwrap());
+    for polled in [false, true] {
+        let probe = Probe::new();
+        let mut by_tower = Box::pin(tower(measure(&probe)).oneshot(post(&url, CHAT)));
+        let mut by_reqwest = Box::pin(reqwest(measure(&probe)).post(&url).body(CHAT).send());
+        // Opened by the first poll, or not at all.
+        if polled {
+            assert!(futures::poll!(&mut by_tower).is_pending() && futures::poll!(&mut by_reqwest).is_pending());
+        }
+        drop((by_tower, by_reqwest));
+        let outcomes: Vec<_> = probe.spans().iter().map(|span| said(span, "llmperf.outcome")).collect();
+        assert_eq!(outcomes, if polled { vec!["cancelled"; 2] } else { vec![] });
+    }
+
     let server = Server::start(|_| answer("text/event-stream", Steps::new([Step::Hang]))).await;
     let probe = Probe::new();
-    let mut client = tower(measure(&probe));
-    let future = client.ready().await.unwrap().call(post(&server.url("/v1/chat/completions"), CHAT));
-    drop(future);
-    assert_eq!(said(&probe.span(), "llmperf.outcome"), "cancelled");
-
-    let probe = Probe::new();
-    let mut client = tower(measure(&probe));
-    let body = client.ready().await.unwrap().call(post(&server.url("/v1/chat/completions"), CHAT)).await.unwrap();
-    drop(body);
+    let request = post(&server.url("/v1/chat/completions"), CHAT);
+    drop(tower(measure(&probe)).oneshot(request).await.unwrap());
     let span = probe.span();
     assert_eq!(said(&span, "llmperf.outcome"), "cancelled");
     assert!(attribute(&span, "llmperf.time_to_head").is_some());
+}
+
+#[tokio::test]
+async fn a_time_limit_of_the_client_is_an_error_of_that_name() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/chat/completions", silent.local_addr().unwrap());
+    let probe = Probe::new();
+    let limit = std::time::Duration::from_millis(1);
+    reqwest(measure(&probe)).post(&url).body(CHAT).timeout(limit).send().await.unwrap_err();
+    let span = probe.span();
+    assert_eq!((said(&span, "llmperf.outcome"), said(&span, "error.type")), ("error".into(), "timeout".into()));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::{
     pin::Pin,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use tower::{Layer as _, Service as _, ServiceExt as _, service_fn};
 
 use crate::{
     bodies::{Step, Steps},
-    wire::{CHAT, Server, answer, measure, post, reqwest, tower},
+    wire::{CHAT, STREAM, Server, answer, measure, post, reqwest, tower},
 };
 
 /// A body, and what must become of a call whose application gets so much of it.
@@ -296,4 +297,69 @@ fn bodies_and_futures_are_send_sync_and_unpin_if_what_is_inside_is() {
     all::<llmperf_http::ResponseFuture<std::future::Ready<()>>>();
     all::<llmperf_http::Measure>();
     all::<llmperf_http::MeasureServer>();
+}
+
+/// Codes each part so that it can be decoded once it has come.
+fn flushed(coding: &str, parts: &[&str]) -> Vec<Bytes> {
+    fn each<W: std::io::Write>(mut to: W, parts: &[&str], take: impl Fn(&mut W) -> Vec<u8>) -> Vec<Bytes> {
+        let part = |part: &&str| {
+            to.write_all(part.as_bytes()).unwrap();
+            to.flush().unwrap();
+            take(&mut to).into()
+        };
+        parts.iter().map(part).collect()
+    }
+    let level = flate2::Compression::default();
+    match coding {
+        "gzip" => each(flate2::write::GzEncoder::new(Vec::new(), level), parts, |to| std::mem::take(to.get_mut())),
+        "deflate" => each(flate2::write::ZlibEncoder::new(Vec::new(), level), parts, |to| std::mem::take(to.get_mut())),
+        "br" => each(brotli::CompressorWriter::new(Vec::new(), 4096, 5, 22), parts, |to| std::mem::take(to.get_mut())),
+        _ => each(zstd::Encoder::new(Vec::new(), 3).unwrap(), parts, |to| std::mem::take(to.get_mut())),
+    }
+}
+
+#[tokio::test]
+async fn the_marks_of_a_coded_stream_are_those_of_the_frames_that_carried_them() {
+    for coding in ["gzip", "deflate", "br", "zstd"] {
+        let probe = Probe::new();
+        let role = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n";
+        let parts = flushed(coding, &[role, STREAM[0], STREAM[1], STREAM[2]]);
+        let service = service_fn(|_: Request<_>| {
+            let mut response = answer("text/event-stream", Steps::of(parts.clone()));
+            response.headers_mut().insert("content-encoding", HeaderValue::from_str(coding).unwrap());
+            async { Ok::<Response<Steps>, std::io::Error>(response) }
+        });
+        let request = post("http://api.openai.com/v1/chat/completions", CHAT);
+        let mut body = measure(&probe).layer(service).oneshot(request).await.unwrap().into_body();
+        while !body.is_end_stream() {
+            probe.clock().advance(Duration::from_millis(100));
+            if body.frame().await.is_none() {
+                break;
+            }
+        }
+        let timing = body.timing().unwrap();
+        let millis = |time: Option<Duration>| time.map(|time| time.as_millis());
+        assert_eq!(millis(timing.time_to_first_chunk), Some(100), "{coding}");
+        assert_eq!(millis(timing.time_to_first_token), Some(200), "{coding}");
+        assert_eq!((millis(timing.longest_gap), timing.duration.as_millis()), (Some(100), 400), "{coding}");
+    }
+}
+
+#[tokio::test]
+async fn a_frame_of_a_stream_costs_no_allocation() {
+    let probe = Probe::new();
+    let frames = std::iter::once(STREAM[0]).chain(std::iter::repeat_n(STREAM[0], 1_000));
+    let case = Case {
+        content_type: "text/event-stream",
+        bytes: Vec::new(),
+        decided: None,
+        finished: None,
+        at_end: Outcome::Interrupted,
+    };
+    let mut body = measured(&probe, &case, &Steps::of(frames)).await;
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut poll = |times| (0..times).all(|_| Pin::new(&mut body).poll_frame(&mut cx).is_ready());
+    assert!(poll(100));
+    let allocations = allocation_counter::measure(|| assert!(poll(800)));
+    assert_eq!(allocations.count_total, 0);
 }
