@@ -33,6 +33,8 @@ pub use llmperf_core::testing;
 
 #[cfg(feature = "_clients")]
 pub use llmperf_clients as clients;
+#[cfg(feature = "http")]
+pub use llmperf_http as http;
 
 #[cfg(feature = "wire")]
 pub use llmperf_wire as wire;
