@@ -132,11 +132,13 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 /// Payloads of a dialect that are alike, nearly alike, cut, or in another order, so that what is remembered of one may
 /// mislead about the next.
 fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
+    let of = |dialect, parts| pieced(parts).prop_map(move |payloads| (dialect, payloads));
     prop_oneof![
-        pieced(&CHAT).prop_map(|payloads| (Dialect::OpenAiChat, payloads)),
-        pieced(&RESPONSES).prop_map(|payloads| (Dialect::OpenAiResponses, payloads)),
-        pieced(&MESSAGES).prop_map(|payloads| (Dialect::Anthropic, payloads)),
-        pieced(&COHERE).prop_map(|payloads| (Dialect::Cohere, payloads)),
+        of(Dialect::OpenAiChat, &CHAT),
+        of(Dialect::OpenAiResponses, &RESPONSES),
+        of(Dialect::Anthropic, &MESSAGES),
+        of(Dialect::Cohere, &COHERE),
+        of(Dialect::Gemini, &GEMINI),
     ]
 }
 
@@ -232,6 +234,25 @@ const COHERE: Parts = Parts {
         r#"}}},"type":"tool-plan-delta","id":$}"#,
         r#"}},"error":$}}"#,
         "}}}",
+    ],
+};
+
+const GEMINI: Parts = Parts {
+    heads: &[
+        r#"{"usageMetadata":{"promptTokensDetails":[{"modality":"TEXT","tokenCount":7}]"#,
+        r#"{"usageMetadata":{"promptTokensDetails":[{"modality":"AUDIO","tokenCount":7}]"#,
+        r#"{"usageMetadata":{"promptTokensDetails":[{"modality":"TEXT","tokenCount":7},{"modality":4,"tokenCount":$}]"#,
+        r#"{"usageMetadata":{"promptTokensDetails": [ {"modality":"TEXT"} ]"#,
+        r#"{"usageMetadata":{"promptTokensDetails":$"#,
+        r#"{"usageMetadata":{"promptTokensDetails":[]"#,
+    ],
+    tails: &[
+        r#","candidatesTokenCount":3}}"#,
+        r#"},"candidates":[]}"#,
+        r#","promptTokensDetails":$}}"#,
+        "}}",
+        "}",
+        "x}}",
     ],
 };
 

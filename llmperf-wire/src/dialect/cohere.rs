@@ -99,7 +99,7 @@ impl<'a> Fields<'a> {
     fn tell(&self, kind: &[u8], chunk: &mut Chunk<'a>) -> Known {
         match kind {
             _ if OUTPUT.contains(&kind) => {}
-            b"message-end" => self.tell_end(chunk),
+            b"message-end" => tell_end(self.finish_reason, chunk),
             b"message-start" | b"content-end" | b"tool-call-end" | b"citation-start" | b"citation-end" | b"debug" => {}
             _ if chunk.failure.is_some() => {}
             _ => {
@@ -109,18 +109,18 @@ impl<'a> Fields<'a> {
         }
         Known::Yes
     }
+}
 
-    fn tell_end(&self, chunk: &mut Chunk<'a>) {
-        chunk.terminal = true;
-        if let Some(reason) = self.finish_reason {
-            let kind = finish::kind(reason);
-            chunk.finishes.push(Finish { choice: 0, reason, kind });
-            if kind == FinishKind::Error {
-                // The error itself is a message: the finish reason is the only word that there is for it.
-                let failure = chunk.failure.unwrap_or_default();
-                chunk.failure = Some(Failure { status: failure.status.or(Some(reason)), ..failure });
-            }
-        }
+/// The end of an answer, with its finish reason.
+fn tell_end<'a>(reason: Option<Text<'a>>, chunk: &mut Chunk<'a>) {
+    chunk.terminal = true;
+    let Some(reason) = reason else { return };
+    let kind = finish::kind(reason);
+    chunk.finishes.push(Finish { choice: 0, reason, kind });
+    if kind == FinishKind::Error {
+        // The error itself is a message: the finish reason is the only word that there is for it.
+        let failure = chunk.failure.unwrap_or_default();
+        chunk.failure = Some(Failure { status: failure.status.or(Some(reason)), ..failure });
     }
 }
 

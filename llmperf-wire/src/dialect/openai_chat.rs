@@ -45,15 +45,16 @@ struct Parse<'c, 'a> {
     report: Report,
     /// The payload is itself the error that others put under `error`.
     is_error: bool,
+    values: Values,
     /// The answer is not streamed.
     is_whole: bool,
-    values: Values,
 }
 
 /// Says what an answer means that is not streamed: a choice has a `message` in place of a `delta`.
 pub(crate) fn read_whole<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
-    Parse::new(chunk, false, true).read(data)?;
-    Ok(())
+    let mut payload =
+        Parse { chunk, report: Report::default(), is_error: false, values: Values::new(), is_whole: true };
+    payload.read(data)
 }
 
 /// Reads the usage of an answer of the family that holds no words.
@@ -81,26 +82,22 @@ impl Reader {
         if !is_error && self.shape.read(data, chunk) {
             return Ok(());
         }
-        let values = Parse::new(chunk, is_error, false).read(data)?;
+        let mut payload = Parse { chunk, report: Report::default(), is_error, values: Values::new(), is_whole: false };
+        payload.read(data)?;
+        let Parse { chunk, values, .. } = payload;
         self.shape.keep(data, chunk, &values);
         Ok(())
     }
 }
 
-impl<'c, 'a> Parse<'c, 'a> {
-    fn new(chunk: &'c mut Chunk<'a>, is_error: bool, is_whole: bool) -> Self {
-        Self { chunk, report: Report::default(), is_error, is_whole, values: Values::new() }
-    }
-
-    /// Reads all of a payload.
-    fn read(mut self, data: &'a [u8]) -> Parsed<Values> {
+impl<'a> Parse<'_, 'a> {
+    fn read(&mut self, data: &'a [u8]) -> Parsed<()> {
         Json::only_object(data, |json, name| self.read_field(json, name))?;
-        let Self { chunk, report, is_error, values, .. } = self;
-        report.tell(chunk);
-        if is_error || chunk.failure.is_some() {
-            failure::complete(data, chunk)?;
+        std::mem::take(&mut self.report).tell(self.chunk);
+        if self.is_error || self.chunk.failure.is_some() {
+            failure::complete(data, self.chunk)?;
         }
-        Ok(values)
+        Ok(())
     }
 
     fn read_field(&mut self, json: &mut Json<'a>, name: &[u8]) -> Parsed<()> {

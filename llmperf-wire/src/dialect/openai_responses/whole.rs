@@ -11,7 +11,7 @@
 //! | `id`, `model`, `service_tier`, `usage`, `incomplete_details` | as in a stream |
 
 use super::CALLS_OF_THE_CALLER;
-use super::response::{self, Response};
+use super::response::{Response, finish};
 use crate::event::{Chunk, Failure, PieceKind};
 use crate::json::{Json, Parsed};
 
@@ -29,7 +29,7 @@ pub(crate) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
     })?;
     match response.status {
         Some(status) if status.is("completed") || status.is("incomplete") => {
-            chunk.finishes.push(response::finish(Some(&response), b"", calls));
+            chunk.finishes.push(finish(Some(&response), b"", calls));
         }
         Some(status) if status.is("failed") => {
             chunk.failure = chunk.failure.or(Some(Failure { status: Some(status), ..Failure::default() }));
