@@ -34,6 +34,9 @@ pub use llmperf_core::testing;
 #[cfg(feature = "http")]
 pub use llmperf_http as http;
 
+#[cfg(feature = "_clients")]
+pub use llmperf_clients as clients;
+
 #[cfg(feature = "wire")]
 pub use llmperf_wire as wire;
 #[cfg(feature = "wire")]

@@ -199,22 +199,23 @@ impl Content {
     pub(crate) fn input_messages(&self) -> Option<String> {
         (!self.prompt.is_empty()).then(|| {
             let content = self.capture.released(&self.prompt);
-            json!([{ "role": "user", "parts": [{ "type": "text", "content": content }] }]).to_string()
+            json!([{ "parts": [{ "content": content, "type": "text" }], "role": "user" }]).to_string()
         })
     }
 
-    /// `gen_ai.output.messages`, as JSON; absent without output.
+    /// `gen_ai.output.messages`, as JSON; absent without output. Keys are written in order, so that the text is the same
+    /// whether or not something in the build has serde_json keep the order of insertion.
     pub(crate) fn output_messages(&self, finish: &str) -> Option<String> {
         let parts: Vec<_> = [("reasoning", &self.reasoning), ("text", &self.answer), ("tool_call", &self.tools)]
             .into_iter()
             .filter(|(_, text)| !text.is_empty())
             .map(|(kind, text)| {
                 let key = if kind == "tool_call" { "arguments" } else { "content" };
-                json!({ "type": kind, key: self.capture.released(text) })
+                json!({ key: self.capture.released(text), "type": kind })
             })
             .collect();
         (!parts.is_empty())
-            .then(|| json!([{ "role": "assistant", "parts": parts, "finish_reason": finish }]).to_string())
+            .then(|| json!([{ "finish_reason": finish, "parts": parts, "role": "assistant" }]).to_string())
     }
 
     /// `error.message`; absent without one.

@@ -32,6 +32,47 @@ pub fn sniff(input: &[u8]) {
     cut(*seed, answer, || Decoder::whole(hint).status(500));
 }
 
+/// The same for Bedrock with right lengths and checks, which a fuzzer hardly ever finds: the input is the messages' types
+/// and payloads, parted by zero bytes.
+pub fn decode_messages(input: &[u8]) {
+    let Some((&seed, rest)) = input.split_first() else { return };
+    let stream: Vec<u8> = rest.split(|byte| *byte == 0).flat_map(message).collect();
+    cut(seed, &stream, || Decoder::new(Dialect::BedrockConverse));
+}
+
+/// A message of the event stream: its first byte is the place of its type in the list, the others are its payload.
+fn message(said: &[u8]) -> Vec<u8> {
+    let Some((kind, payload)) = said.split_first() else { return Vec::new() };
+    let (of, kind) = MESSAGES[usize::from(*kind) % MESSAGES.len()];
+    let mut headers = Vec::new();
+    for (name, value) in [(":message-type", of), (&*format!(":{of}-type"), kind)] {
+        headers.push(name.len() as u8);
+        headers.extend_from_slice(name.as_bytes());
+        headers.push(7);
+        headers.extend_from_slice(&(value.len() as u16).to_be_bytes());
+        headers.extend_from_slice(value.as_bytes());
+    }
+    let mut message = Vec::new();
+    message.extend_from_slice(&((16 + headers.len() + payload.len()) as u32).to_be_bytes());
+    message.extend_from_slice(&(headers.len() as u32).to_be_bytes());
+    message.extend_from_slice(&crc32fast::hash(&message).to_be_bytes());
+    message.extend_from_slice(&headers);
+    message.extend_from_slice(payload);
+    message.extend_from_slice(&crc32fast::hash(&message).to_be_bytes());
+    message
+}
+
+const MESSAGES: [(&str, &str); 8] = [
+    ("event", "messageStart"),
+    ("event", "contentBlockStart"),
+    ("event", "contentBlockDelta"),
+    ("event", "contentBlockStop"),
+    ("event", "messageStop"),
+    ("event", "metadata"),
+    ("event", "somethingNew"),
+    ("exception", "throttlingException"),
+];
+
 const HINTS: [Option<Dialect>; 9] = [
     None,
     Some(Dialect::OpenAiChat),

@@ -109,5 +109,7 @@ pub(crate) fn request(server: &Server, dialect: Dialect, model: &str, streamed: 
 pub(crate) fn http() -> reqwest::Client {
     // Sets the TLS provider that any reqwest client needs.
     Client::new("http://127.0.0.1", None).unwrap();
-    reqwest::Client::builder().tls_certs_only([]).build().unwrap()
+    // What is sent is what is read, whatever another package of the build has reqwest undo.
+    let builder = reqwest::Client::builder().no_gzip().no_deflate().no_brotli().no_zstd();
+    builder.tls_certs_only([]).build().unwrap()
 }
