@@ -31,6 +31,9 @@ pub use llmperf_core::{opentelemetry, semconv};
 #[cfg(feature = "testing")]
 pub use llmperf_core::testing;
 
+#[cfg(feature = "http")]
+pub use llmperf_http as http;
+
 #[cfg(feature = "_clients")]
 pub use llmperf_clients as clients;
 

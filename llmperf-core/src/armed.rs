@@ -55,9 +55,7 @@ impl Live {
             self.ending.sees(sees);
         }
         let instrumentation = &self.instrumentation;
-        let joined = Shared::of(&self.context).is_some_and(|outer| {
-            outer.takes_in(self.spec.transport, self.spec.side, &self.spec.provider, &self.spec.model)
-        });
+        let joined = Shared::of(&self.context).is_some_and(|outer| outer.takes_in(&self.spec));
         let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
         let frames = if joined { None } else { scope::innermost(&self.context) };
         // Samplers and processors are not ours either.

@@ -140,6 +140,16 @@ impl Call {
         self.spec(|spec| spec.extras().operation = Some(operation.into().into()))
     }
 
+    /// The model, where it was not known yet when the clock had to start.
+    pub fn model(self, model: impl Into<Cow<'static, str>>) -> Self {
+        self.spec(|spec| spec.model = model.into().into())
+    }
+
+    /// Whether the request asks for a stream (`gen_ai.request.stream`). What awaits or measures a stream says so itself.
+    pub fn streams(self, streams: bool) -> Self {
+        self.spec(|spec| (spec.streamed, spec.whole) = (streams, !streams))
+    }
+
     /// Which side is measured. Default: the client's.
     pub fn side(self, side: Side) -> Self {
         self.spec(|spec| spec.side = side)
@@ -246,7 +256,14 @@ impl Call {
         self
     }
 
-    /// Marks a call that a transport layer makes: inside a live call it joins that one, whatever its names.
+    /// Whether content is captured: nobody else need look for a [`prompt`](Self::prompt).
+    #[must_use]
+    pub fn captures(&self) -> bool {
+        self.0.as_ref().is_some_and(|live| live.captures())
+    }
+
+    /// Marks a call that a transport layer makes: inside a live call of the same sort of work (inference, embeddings,
+    /// rerank) it joins that one, whatever its names.
     pub fn transport(self) -> Self {
         self.spec(|spec| spec.transport = true)
     }

@@ -257,7 +257,7 @@ impl Live {
 }
 
 /// Operations that are inferences; others have `gen_ai.client.operation.duration` and nothing else of the convention.
-fn is_inference(operation: &Text) -> bool {
+pub(crate) fn is_inference(operation: &Text) -> bool {
     let operation = operation.as_str();
     let is_other = matches!(
         operation,

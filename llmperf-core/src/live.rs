@@ -94,13 +94,17 @@ impl Live {
         }
     }
 
-    /// Where content goes; `None` where capture is off.
-    fn content(&mut self) -> Option<&mut Content> {
-        let on = match self.spec.given().and_then(|extras| extras.content.as_ref()) {
+    /// Whether content is captured.
+    pub(crate) fn captures(&self) -> bool {
+        match self.spec.given().and_then(|extras| extras.content.as_ref()) {
             Some(content) => content.capture().is_on(),
             None => self.instrumentation.settings().capture.is_on(),
-        };
-        if !on {
+        }
+    }
+
+    /// Where content goes; `None` where capture is off.
+    fn content(&mut self) -> Option<&mut Content> {
+        if !self.captures() {
             return None;
         }
         let capture = &self.instrumentation.settings().capture;
@@ -348,6 +352,38 @@ impl Live {
             self.answered(output);
         }
         self.complete();
+    }
+
+    /// A part of an answer that came whole: no chunk, no mark.
+    pub(crate) fn part_of_whole(&mut self, output: &Output<'_>) {
+        if self.ending.is_latched() {
+            return;
+        }
+        self.ending.head();
+        if output.has_output() {
+            self.answer.whole = true;
+            self.ending.choice(output.choice);
+            if self.asked {
+                self.output(output);
+            }
+        }
+        self.answered(output);
+    }
+
+    /// The answer turned out to stream, or to come whole. Of a call that asked for a stream the marks of streams are
+    /// expected all the same.
+    pub(crate) fn turned_out(&mut self, streams: bool) {
+        self.spec.streamed |= streams;
+        self.spec.whole = !self.spec.streamed;
+    }
+
+    /// The head of an answer whose body is still read has come, with this status.
+    pub(crate) fn answered_with(&mut self, status: u16) {
+        self.head();
+        let outer = self.armed.as_ref().and_then(|armed| armed.outer.as_deref());
+        for shared in [Shared::of(self.context()), outer.and_then(Shared::of)].into_iter().flatten() {
+            shared.answered_with(status);
+        }
     }
 
     /// A poll, a scope or a callback of the caller's panicked.

@@ -196,31 +196,8 @@ impl<S: Stream, R: Reader<S::Item>> Stream for Measured<S, R> {
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.project();
-        let Some(live) = this.live.as_deref_mut() else { return this.stream.poll_next(cx) };
-        if live.ending.is_latched() {
-            // No longer measured; what the stream does is still the call's, and no root of its own.
-            let _current = live.enter();
-            return this.stream.poll_next(cx);
-        }
-        let mut poll = LivePoll::begin(live);
-        let polled = {
-            let _current = poll.live().enter();
-            this.stream.poll_next(cx)
-        };
-        let live = poll.live();
-        match &polled {
-            Poll::Pending => live.pending(),
-            Poll::Ready(Some(item)) => {
-                live.read();
-                this.reader.read(item, &mut Read::of(live));
-            }
-            Poll::Ready(None) => {
-                this.reader.end(&mut Read::at_end(live));
-                live.end();
-            }
-        }
-        poll.survived();
-        polled
+        let stream = this.stream;
+        poll_call(this.live.as_deref_mut(), || stream.poll_next(cx), this.reader)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -238,6 +215,40 @@ impl<S: fmt::Debug, R> fmt::Debug for Measured<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Measured").field("stream", &self.stream).field("timing", &self.timing()).finish_non_exhaustive()
     }
+}
+
+/// One poll of a source of items that a call measures: its time, what the item carries, its end.
+#[inline]
+pub(crate) fn poll_call<T>(
+    live: Option<&mut Live>,
+    source: impl FnOnce() -> Poll<Option<T>>,
+    reader: &mut impl Reader<T>,
+) -> Poll<Option<T>> {
+    let Some(live) = live else { return source() };
+    if live.ending.is_latched() {
+        // No longer measured; what the source does is still the call's, and no root of its own.
+        let _current = live.enter();
+        return source();
+    }
+    let mut poll = LivePoll::begin(live);
+    let polled = {
+        let _current = poll.live().enter();
+        source()
+    };
+    let live = poll.live();
+    match &polled {
+        Poll::Pending => live.pending(),
+        Poll::Ready(Some(item)) => {
+            live.read();
+            reader.read(item, &mut Read::of(live));
+        }
+        Poll::Ready(None) => {
+            reader.end(&mut Read::at_end(live));
+            live.end();
+        }
+    }
+    poll.survived();
+    polled
 }
 
 /// One poll of a live call: if it unwinds, the call has failed with `panic`.

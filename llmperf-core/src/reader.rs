@@ -27,21 +27,26 @@ pub struct Read<'a> {
     live: &'a mut Live,
     /// The end of the stream is a read only if something was left to be told at it.
     at_end: bool,
+    /// What is told is the answer as a whole: neither chunk nor mark.
+    whole: bool,
 }
 
 impl<'a> Read<'a> {
     #[inline]
     pub(crate) fn of(live: &'a mut Live) -> Self {
-        Self { live, at_end: false }
+        Self { live, at_end: false, whole: false }
     }
 
     pub(crate) fn at_end(live: &'a mut Live) -> Self {
-        Self { live, at_end: true }
+        Self { live, at_end: true, whole: false }
     }
 
     /// One event.
     #[inline]
     pub fn event(&mut self, output: Output<'_>) {
+        if self.whole {
+            return self.live.part_of_whole(&output);
+        }
         if self.at_end && !output.ignored {
             self.at_end = false;
             self.live.read_unasked();
@@ -51,7 +56,29 @@ impl<'a> Read<'a> {
 
     /// A further part of the event that was told last: output of another choice, a second finish reason.
     pub fn also(&mut self, output: Output<'_>) {
+        if self.whole {
+            return self.live.part_of_whole(&output);
+        }
         self.live.event(&output.uncounted());
+    }
+
+    /// Says whether the answer turned out to stream. What is told of one that came whole is neither chunk nor mark;
+    /// say so in each read that tells of it.
+    pub fn streams(&mut self, streams: bool) {
+        self.whole = !streams;
+        self.live.turned_out(streams);
+    }
+
+    /// How much of an ending can be seen, where that shows in the bytes only.
+    pub fn sees(&mut self, sees: Sees) {
+        self.live.ending.sees(sees);
+    }
+
+    /// Adds to the bytes of the answer that have come (`http.response.body.size`), as the transport counts them.
+    #[inline]
+    pub fn received(&mut self, bytes: u64) {
+        let received = &mut self.live.spec.extras().received;
+        *received = received.saturating_add(bytes);
     }
 
     /// Whether anybody wants the words of the output: content capture, a tokenizer of the caller's. Where nobody does,

@@ -1,8 +1,14 @@
 //! The push-style recorder: an armed call that is told what happens, for callbacks, receivers and iterators.
 
+use std::task::Poll;
+
 use opentelemetry::{Context, Key, KeyValue, Value};
 
-use crate::{Failure, Output, Timing, Usage, current, live::Live, measured::LivePoll};
+use crate::{
+    Failure, Output, Read, Reader, Sees, Timing, Usage, current,
+    live::Live,
+    measured::{LivePoll, poll_call},
+};
 
 /// An armed call. Hand it to a stream ([`measure`](crate::MeasureStream::measure)), or push into it what a callback
 /// API gives.
@@ -53,6 +59,12 @@ impl Recorder {
         });
     }
 
+    /// The response head has come with this HTTP status, and its body is still read: 400 and above fail the call at its end, by
+    /// the code that the body names, else by that number.
+    pub fn on_head_with(&mut self, status: u16) {
+        self.tell(|live| live.answered_with(status));
+    }
+
     /// A chunk has come, now. Each call of this is a read of its own.
     pub fn on_chunk(&mut self, output: Output<'_>) {
         self.tell(|live| {
@@ -93,6 +105,48 @@ impl Recorder {
     pub fn end(mut self) -> Timing {
         self.tell(Live::end);
         self.timing()
+    }
+
+    /// How much of an ending its source shows, unless [`Call::sees`](crate::Call::sees) has said it.
+    pub fn sees(&mut self, sees: Sees) {
+        self.tell(|live| live.default_sees(sees));
+    }
+
+    /// One poll of what the call measures, for a source that is no [`Stream`](futures_core::Stream): all that
+    /// [`Measured`](crate::Measured) does in a poll. For authors of adapters.
+    ///
+    /// ```
+    /// use std::task::Poll;
+    /// use llmperf_core::{ByItem, Outcome, chat};
+    ///
+    /// let mut words = ["in", "process"].into_iter();
+    /// let mut call = chat("llama.cpp", "qwen3").start();
+    /// while let Poll::Ready(Some(word)) = call.poll(|| Poll::Ready(words.next()), &mut ByItem::default()) {
+    ///     print!("{word} ");
+    /// }
+    /// assert_eq!(call.timing().outcome, Some(Outcome::Complete));
+    /// ```
+    #[inline]
+    pub fn poll<T>(
+        &mut self,
+        source: impl FnOnce() -> Poll<Option<T>>,
+        reader: &mut impl Reader<T>,
+    ) -> Poll<Option<T>> {
+        poll_call(self.0.as_deref_mut(), source, reader)
+    }
+
+    /// As [`end`](Self::end), for a source that says beside its last item that it has no more: nobody need poll it again.
+    pub fn end_by<T: ?Sized>(&mut self, reader: &mut impl Reader<T>) {
+        self.tell(|live| {
+            reader.end(&mut Read::at_end(live));
+            live.end();
+        });
+    }
+
+    /// Whether nothing is measured (any more): the call has ended, or measuring is switched off.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.as_ref().is_none_or(|live| live.ending.is_latched())
     }
 
     /// Runs `f` inside the call: spans made there are its children, also once the call has ended. A panic in it ends

@@ -84,6 +84,7 @@ names! {
     ERROR_MESSAGE = "error.message";
     SERVER_ADDRESS = "server.address";
     SERVER_PORT = "server.port";
+    HTTP_RESPONSE_SIZE = "http.response.body.size";
     // Ours
     OUTCOME = "llmperf.outcome";
     PHASE = "llmperf.phase";

@@ -16,6 +16,7 @@ use crate::{
     clock::{Clock, Tick},
     current,
     failure::bounded,
+    finish::is_inference,
     spec::Spec,
     text::Text,
     timing::FinishReason,
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     side: Side,
     provider: Text,
     model: Text,
+    work: Work,
     clock: Clock,
     start: Tick,
     live: AtomicBool,
@@ -103,18 +105,36 @@ pub(crate) fn keep(attributes: &mut Vec<KeyValue>, told: KeyValue) {
 impl Shared {
     /// Of a call of this identity that began at `start`.
     pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick) -> Self {
-        let (provider, model) = (spec.provider.clone(), spec.model.clone());
-        Self { side: spec.side, provider, model, clock, start, live: AtomicBool::new(true), given: OnceLock::new() }
+        let (provider, model, work) = (spec.provider.clone(), spec.model.clone(), Work::of(spec));
+        Self {
+            side: spec.side,
+            provider,
+            model,
+            work,
+            clock,
+            start,
+            live: AtomicBool::new(true),
+            given: OnceLock::new(),
+        }
     }
 
     pub(crate) fn of(context: &Context) -> Option<&Self> {
         context.get::<Self>()
     }
 
-    /// Whether a call with these names, made inside this one, is a part of it.
-    pub(crate) fn takes_in(&self, transport: bool, side: Side, provider: &Text, model: &Text) -> bool {
-        let same = self.side == side && self.provider == *provider && self.model == *model;
-        self.live.load(Ordering::Acquire) && (same || (transport && self.side == side))
+    /// Whether a call like this, made inside this one, is a part of it. A transport's is, whatever its names, unless it does
+    /// other work: what embeds a query for a chat is no attempt at the chat.
+    pub(crate) fn takes_in(&self, spec: &Spec) -> bool {
+        let named_alike = || self.provider == spec.provider && self.model == spec.model;
+        let carries = || spec.transport && self.work == Work::of(spec);
+        self.side == spec.side && self.live.load(Ordering::Acquire) && (named_alike() || carries())
+    }
+
+    /// A transport that is part of the call has an answer of this HTTP status. Most calls are told nothing of success.
+    pub(crate) fn answered_with(&self, status: u16) {
+        if status >= 400 || self.given.get().is_some() {
+            self.give(|given| given.status = Some(status));
+        }
     }
 
     /// No more: the call has ended.
@@ -131,6 +151,27 @@ impl Shared {
     /// The failure that code inside the call told.
     pub(crate) fn failure(&self) -> Option<Cow<'static, str>> {
         self.given.get().and_then(|given| lock(given).failure())
+    }
+}
+
+/// What sort of work a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Inference,
+    Embeddings,
+    Rerank,
+    Other,
+}
+
+impl Work {
+    fn of(spec: &Spec) -> Self {
+        let operation = spec.operation();
+        match operation.as_str() {
+            "embeddings" => Self::Embeddings,
+            "rerank" => Self::Rerank,
+            _ if is_inference(operation) => Self::Inference,
+            _ => Self::Other,
+        }
     }
 }
 

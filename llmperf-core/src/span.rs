@@ -123,6 +123,9 @@ fn attributes(live: &Live, finished: &Finished) -> Vec<KeyValue> {
     text(name::RESPONSE_MODEL, live.answer.model.as_deref());
     text(name::RESPONSE_ID, live.answer.id.as_deref());
     text(name::ERROR_TYPE, finished.error_type.as_deref());
+    if let Some(received) = live.spec.given().map(|extras| extras.received).filter(|received| *received > 0) {
+        all.push(KeyValue::new(name::HTTP_RESPONSE_SIZE, i64::try_from(received).unwrap_or(i64::MAX)));
+    }
     all.extend(finish_reasons(live, finished));
     told(live, finished, &mut all);
     all

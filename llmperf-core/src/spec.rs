@@ -44,6 +44,8 @@ pub(crate) struct Extras {
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) content: Option<Box<Content>>,
     pub(crate) tokenized: u64,
+    /// Bytes of the answer's body, where a transport counts them.
+    pub(crate) received: u64,
 }
 
 impl fmt::Debug for Extras {

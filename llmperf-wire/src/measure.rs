@@ -224,6 +224,7 @@ fn tell(event: Event<'_>, read: &mut Read<'_>) {
 }
 
 fn tell_chunk(chunk: &Chunk<'_>, read: &mut Read<'_>) {
+    read.streams(!chunk.whole);
     if let Some(timings) = &chunk.timings {
         tell_timings(timings, read);
     }

@@ -13,3 +13,4 @@ mod properties;
 mod reentrancy;
 mod script;
 mod spans;
+mod transports;

@@ -8,6 +8,8 @@ use crate::Dialect;
 pub(super) struct Route {
     /// Segments; `{model}` takes any one, `{version}` a `v1` or the like, `{model}:verb` a model and this verb.
     end: &'static str,
+    /// Its last word. What is no call is known by this alone.
+    word: &'static str,
     pub(super) operation: Operation,
     speech: Speech,
     /// The provider at a host that nobody knows.
@@ -77,7 +79,17 @@ const fn route(end: &'static str, operation: Operation, speech: Speech, provider
         Embeddings | Rerank => Some(false),
         _ => None,
     };
-    Route { end, operation, speech, provider, streams, alone: false }
+    Route { end, word: last_word(end), operation, speech, provider, streams, alone: false }
+}
+
+/// What stands behind the last `/` or `:`.
+const fn last_word(end: &'static str) -> &'static str {
+    let bytes = end.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 && bytes[at - 1] != b'/' && bytes[at - 1] != b':' {
+        at -= 1;
+    }
+    end.split_at(at).1
 }
 
 impl Route {
@@ -103,7 +115,7 @@ impl Route {
 
 /// The route of a path, and the model that it names.
 pub(super) fn find(path: &str) -> Option<(&'static Route, Option<&str>)> {
-    ROUTES.iter().find_map(|route| {
+    ROUTES.iter().filter(|route| path.ends_with(route.word)).find_map(|route| {
         let model = matches(route.end, path)?;
         (!route.alone || path == route.end).then_some((route, model))
     })
