@@ -31,10 +31,11 @@ pub use llmperf_core::{opentelemetry, semconv};
 #[cfg(feature = "testing")]
 pub use llmperf_core::testing;
 
-#[cfg(feature = "_clients")]
-pub use llmperf_clients as clients;
 #[cfg(feature = "http")]
 pub use llmperf_http as http;
+
+#[cfg(feature = "_clients")]
+pub use llmperf_clients as clients;
 
 #[cfg(feature = "wire")]
 pub use llmperf_wire as wire;
