@@ -13,6 +13,8 @@ mod history;
 mod ledger;
 mod machine;
 pub mod metrics;
+#[cfg(feature = "nvml")]
+mod nvml;
 mod observed;
 mod outlet;
 mod reading;
@@ -35,6 +37,8 @@ pub use fault::Fault;
 pub use history::GpuWindow;
 pub use ledger::Quality;
 pub use machine::SamplerState;
+#[cfg(feature = "nvml")]
+pub use nvml::NvmlGpus;
 pub use reading::{
     Absence, Activity, Codec, DeviceSample, Ecc, Field, Fields, GpuProcess, Memory, Processes, Reading, Throttle,
     Traffic, Utilization,

@@ -53,6 +53,12 @@ pub struct Sampler {
 }
 
 impl Sampler {
+    /// Samples NVIDIA GPUs through NVML, which is opened when the sampler starts, wherever it usually lies.
+    #[cfg(feature = "nvml")]
+    pub fn nvml() -> Self {
+        Self::new(crate::NvmlGpus::new())
+    }
+
     /// Samples by a backend of your choice.
     pub fn new(backend: impl GpuBackend + 'static) -> Self {
         Self {
