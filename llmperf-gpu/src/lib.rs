@@ -5,6 +5,8 @@ mod calls;
 mod capability;
 mod check;
 mod clock;
+#[cfg(feature = "dcgm")]
+mod dcgm;
 mod device;
 mod energy;
 mod engine;
@@ -31,6 +33,8 @@ mod visible;
 
 pub use backend::{BackendError, Found, GpuBackend, Incident};
 pub use clock::Clock;
+#[cfg(feature = "dcgm")]
+pub use dcgm::DcgmExporter;
 pub use device::{Condition, DeviceId, DeviceInfo};
 pub use energy::EnergySource;
 pub use fault::Fault;
