@@ -21,6 +21,11 @@ pub(crate) fn rows() -> Vec<Row> {
     all_rows().into_iter().filter(|row| !row.is_of_gpus()).collect()
 }
 
+/// Every metric of GPUs on the page, in its order.
+pub(crate) fn gpu_rows() -> Vec<Row> {
+    all_rows().into_iter().filter(Row::is_of_gpus).collect()
+}
+
 fn all_rows() -> Vec<Row> {
     let bounds = bounds();
     let rows = table("| metric | kind | unit |").map(|cells| {
