@@ -31,6 +31,8 @@ pub use llmperf_core::{opentelemetry, semconv};
 #[cfg(feature = "testing")]
 pub use llmperf_core::testing;
 
+#[cfg(feature = "gpu")]
+pub use llmperf_gpu as gpu;
 #[cfg(feature = "http")]
 pub use llmperf_http as http;
 

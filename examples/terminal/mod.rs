@@ -1,4 +1,4 @@
-//! What the examples draw in a terminal: tables, bars, distributions, a progress bar. All pure but the last.
+//! What the examples draw in a terminal: tables, bars, distributions, plots over time, a progress bar. All pure but the last.
 
 /// As `println!`, but a reader that has seen enough (`| head`) is no reason to panic.
 #[allow(unused_macros, reason = "each user of the shared parts needs some of them")]
@@ -13,6 +13,7 @@ mod bars;
 mod distribution;
 mod progress;
 mod table;
+mod timeline;
 mod units;
 
 pub(crate) use bars::bars;
@@ -20,4 +21,5 @@ pub(crate) use distribution::distribution;
 pub(crate) use progress::Progress;
 pub(crate) use say;
 pub(crate) use table::Table;
+pub(crate) use timeline::{Axis, lanes, timeline};
 pub(crate) use units::{duration, seconds};

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use opentelemetry::{Context, trace::TraceContextExt as _};
+use opentelemetry::trace::TraceContextExt as _;
 
 use crate::{
     Oddity, Side,
@@ -16,7 +16,7 @@ use crate::{
     metrics::Metric,
     observe::{Progress, StartedCall},
     scope::{self, Frame},
-    shared::Shared,
+    shared::{Outer, Shared},
     span,
 };
 
@@ -29,8 +29,8 @@ pub(crate) struct Armed {
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) frames: Option<Arc<Frame>>,
     pub(crate) progress: OnceLock<Progress>,
-    /// The context of the live call that this one is an attempt of: it has a child span, and no metric of its own.
-    pub(crate) outer: Option<Box<Context>>,
+    /// The live call that this one is an attempt at: it has a child span, and no metric of its own.
+    pub(crate) outer: Option<Box<Outer>>,
     attach: Attach,
     phase: Phase,
 }
@@ -55,7 +55,8 @@ impl Live {
             self.ending.sees(sees);
         }
         let instrumentation = &self.instrumentation;
-        let joined = Shared::of(&self.context).is_some_and(|outer| outer.takes_in(&self.spec));
+        let outer = Outer::join(&self.context, &self.spec, self.marks.start()).map(Box::new);
+        let joined = outer.is_some();
         let series = instrumentation.labels().series(&self.spec.identity(), instrumentation.stats());
         let frames = if joined { None } else { scope::innermost(&self.context) };
         // Samplers and processors are not ours either.
@@ -72,7 +73,7 @@ impl Live {
             instruments: instrumentation.instruments(),
             frames,
             progress: OnceLock::new(),
-            outer: joined.then(|| Box::new(self.context.clone())),
+            outer,
             attach,
             phase: Phase::Waiting,
         };

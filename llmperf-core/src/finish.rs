@@ -143,9 +143,8 @@ impl Live {
 
     /// A joined attempt gives the call around it what it saw, and records nothing itself.
     fn give_to_outer(&self, finished: &Finished) {
-        let outer = self.armed.as_ref().and_then(|armed| armed.outer.as_deref());
-        let Some(outer) = outer.and_then(Shared::of) else { return };
-        outer.give(|given| {
+        let Some(outer) = self.armed.as_ref().and_then(|armed| armed.outer.as_deref()) else { return };
+        outer.give(finished.error_type.as_ref(), |given| {
             given.usage.absorb(&self.answer.usage, self.output_seen());
             given.model = self.answer.model.as_deref().map(str::to_owned).or(given.model.take());
             given.id = self.answer.id.as_deref().map(str::to_owned).or(given.id.take());
@@ -153,12 +152,6 @@ impl Live {
                 given.reasons.clone_from(&finished.finish_reasons);
             }
             given.head = self.marks.head_at().or(given.head);
-            given.join(Attempt {
-                started: self.marks.start(),
-                model: Some(self.spec.model.clone()),
-                error_type: finished.error_type.clone(),
-                seen: true,
-            });
         });
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use opentelemetry::{
-    KeyValue,
+    InstrumentationScope, KeyValue,
     global::{self, BoxedTracer},
     metrics::MeterProvider,
     trace::{Span, Tracer, TracerProvider},
@@ -23,8 +23,9 @@ use crate::{
     instruments::{Instruments, Meters, Shape},
     internal::Internal,
     labels::Labels,
-    metrics::{Metric, TABLE},
-    semconv, stats,
+    metrics::{Definition, Metric, TABLE},
+    semconv,
+    stats::{self, Figure, SeriesKind},
     text::Text,
 };
 
@@ -118,6 +119,27 @@ impl Instrumentation {
     #[must_use]
     pub fn snapshot(&self) -> stats::Snapshot {
         self.0.stats.snapshot(self.0.clock.nanos())
+    }
+
+    /// Where the metrics of a part's own table go: the same provider, boundaries and names as the calls' metrics, under
+    /// the part's scope. Each provider needs it once; ask [`Meters::current`] before each record.
+    #[must_use]
+    pub fn meters(&self, scope: InstrumentationScope, table: &'static [Definition]) -> Meters {
+        self.0.meters.of_part(scope, table)
+    }
+
+    /// Adds figures that a part measured to the local statistics, each in its [unit](Figure::unit), now. Values that
+    /// are negative or not a number are not figures and are left out.
+    pub fn record_figures(&self, kind: SeriesKind, name: &str, detail: &str, figures: &[(Figure, f64)]) {
+        if !is_enabled() {
+            return;
+        }
+        let (series, now) = (self.0.stats.series(kind, name, detail), self.0.clock.nanos());
+        for (figure, value) in figures {
+            if let Some(recorded) = figure.recorded(*value) {
+                series.record_many(now, *figure, &[recorded]);
+            }
+        }
     }
 
     /// Calls that live now: armed, not ended.

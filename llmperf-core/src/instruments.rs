@@ -11,8 +11,8 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use opentelemetry::{
-    KeyValue, global,
-    metrics::{Counter, Histogram, Meter, MeterProvider, ObservableGauge, UpDownCounter},
+    InstrumentationScope, KeyValue, global,
+    metrics::{Counter, Gauge, Histogram, Meter, MeterProvider, ObservableGauge, UpDownCounter},
 };
 
 use crate::{
@@ -22,10 +22,12 @@ use crate::{
 
 type Provider = Arc<dyn MeterProvider + Send + Sync>;
 
-/// Where metrics go: the global meter provider, whichever it is by then, or one that was given.
-#[derive(Default)]
-pub(crate) struct Meters {
+/// Where the metrics of a table go: the global meter provider, whichever it is by then, or one that was given.
+///
+/// A part of llmperf has one of its own table and scope: [`Instrumentation::meters`](crate::Instrumentation::meters).
+pub struct Meters {
     given: Option<Provider>,
+    scope: InstrumentationScope,
     table: &'static [Definition],
     shape: Shape,
     current: ArcSwapOption<Bound>,
@@ -60,11 +62,18 @@ struct Bound {
 
 impl Meters {
     pub(crate) fn new(given: Option<Provider>, table: &'static [Definition], shape: Shape) -> Self {
-        Self { given, table, shape, current: ArcSwapOption::empty() }
+        Self { given, scope: semconv::scope(), table, shape, current: ArcSwapOption::empty() }
     }
 
-    /// The instruments of the provider that is in force now, and whether they were made for it just now.
-    pub(crate) fn current(&self) -> (Arc<Instruments>, bool) {
+    /// The same destination and settings for the table of a part.
+    pub(crate) fn of_part(&self, scope: InstrumentationScope, table: &'static [Definition]) -> Self {
+        let (given, shape) = (self.given.clone(), self.shape.clone());
+        Self { given, scope, table, shape, current: ArcSwapOption::empty() }
+    }
+
+    /// The instruments of the provider that is in force now, and whether they were made for it just now: then what is
+    /// observed, not recorded, has to be made anew from [`Instruments::meter`].
+    pub fn current(&self) -> (Arc<Instruments>, bool) {
         let current = self.current.load();
         if let Some(bound) = current.as_ref()
             && (self.given.is_some()
@@ -74,7 +83,7 @@ impl Meters {
         }
         drop(current);
         let provider = self.given.clone().unwrap_or_else(global::meter_provider);
-        let instruments = Arc::new(Instruments::new(&provider, self.table, self.shape.clone()));
+        let instruments = Arc::new(Instruments::new(&provider, self.scope.clone(), self.table, self.shape.clone()));
         let bound = Bound { provider: Arc::downgrade(&provider), instruments: Arc::clone(&instruments) };
         self.current.store(Some(Arc::new(bound)));
         (instruments, true)
@@ -87,9 +96,9 @@ impl fmt::Debug for Meters {
     }
 }
 
-/// The instruments of one provider. Each is made when it is first recorded to: one that a process never uses costs
-/// nothing (the SDK sets aside some 137 kB for each histogram).
-pub(crate) struct Instruments {
+/// The instruments of one table and one provider. Each is made when it is first recorded to: one that a process never
+/// uses costs nothing (the SDK sets aside some 137 kB for each histogram). Metrics go by their place in the table.
+pub struct Instruments {
     meter: Meter,
     table: &'static [Definition],
     shape: Shape,
@@ -103,6 +112,7 @@ enum Instrument {
     CountHistogram(Histogram<u64>),
     Counter(Counter<u64>),
     Sum(Counter<f64>),
+    Gauge(Gauge<f64>),
     UpDown(UpDownCounter<i64>),
     /// Observed whenever metrics are collected; held here, recorded to by nobody.
     Info {
@@ -111,22 +121,29 @@ enum Instrument {
 }
 
 impl Instruments {
-    fn new(provider: &Provider, table: &'static [Definition], shape: Shape) -> Self {
-        let meter = provider.meter_with_scope(semconv::scope());
+    fn new(provider: &Provider, scope: InstrumentationScope, table: &'static [Definition], shape: Shape) -> Self {
+        let meter = provider.meter_with_scope(scope);
         Self { meter, table, shape, made: table.iter().map(|_| OnceLock::new()).collect(), shown: OnceLock::new() }
     }
 
+    /// The meter that they are made from, for instruments that are observed instead of recorded to.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// Records seconds, a rate or an amount of money.
-    pub(crate) fn record(&self, metric: usize, value: f64, attributes: &[KeyValue]) {
+    pub fn record(&self, metric: usize, value: f64, attributes: &[KeyValue]) {
         match self.get(metric) {
             Some(Instrument::Histogram(histogram)) => histogram.record(value, attributes),
+            Some(Instrument::Gauge(gauge)) => gauge.record(value, attributes),
             Some(Instrument::Sum(sum)) => sum.add(value, attributes),
             _ => debug_assert!(false, "metric {metric} takes no f64"),
         }
     }
 
     /// Records or adds a count.
-    pub(crate) fn count(&self, metric: usize, value: u64, attributes: &[KeyValue]) {
+    pub fn count(&self, metric: usize, value: u64, attributes: &[KeyValue]) {
         match self.get(metric) {
             Some(Instrument::Counter(counter)) => counter.add(value, attributes),
             Some(Instrument::CountHistogram(histogram)) => histogram.record(value, attributes),
@@ -142,7 +159,7 @@ impl Instruments {
     }
 
     /// Moves an up-down counter.
-    pub(crate) fn shift(&self, metric: usize, by: i64, attributes: &[KeyValue]) {
+    pub fn shift(&self, metric: usize, by: i64, attributes: &[KeyValue]) {
         match self.get(metric) {
             Some(Instrument::UpDown(counter)) => counter.add(by, attributes),
             _ => debug_assert!(false, "metric {metric} does not go up and down"),
@@ -186,6 +203,7 @@ impl Instruments {
             Kind::CountHistogram(bounds) => Instrument::CountHistogram(build!(u64_histogram, bounds)),
             Kind::Counter => Instrument::Counter(build!(u64_counter)),
             Kind::Sum => Instrument::Sum(build!(f64_counter)),
+            Kind::Gauge => Instrument::Gauge(build!(f64_gauge)),
             Kind::UpDown => Instrument::UpDown(build!(i64_up_down_counter)),
             Kind::Info => self.info(definition, name),
         }

@@ -47,6 +47,7 @@ pub use call::{Call, Model, chat, model};
 pub use capture::Capture;
 pub use failure::{ByHeld, ByType, Classify, Failure};
 pub use instrumentation::{Instrumentation, InstrumentationBuilder, is_enabled, set_enabled};
+pub use instruments::{Instruments, Meters};
 pub use internal::Oddity;
 pub use iter::{MeasureIterator, MeasuredIter};
 pub use labels::Side;

@@ -22,7 +22,7 @@ use crate::{
     marks::{Count, Marks},
     outcome::{Ending, Latch, PANIC},
     output::Output,
-    shared::{self, Shared},
+    shared::{self, Outer, Shared},
     span,
     spec::Spec,
     text::{Text, cut},
@@ -381,7 +381,7 @@ impl Live {
     pub(crate) fn answered_with(&mut self, status: u16) {
         self.head();
         let outer = self.armed.as_ref().and_then(|armed| armed.outer.as_deref());
-        for shared in [Shared::of(self.context()), outer.and_then(Shared::of)].into_iter().flatten() {
+        for shared in [Shared::of(self.context()), outer.and_then(Outer::shared)].into_iter().flatten() {
             shared.answered_with(status);
         }
     }

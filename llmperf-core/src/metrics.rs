@@ -43,6 +43,8 @@ pub enum Kind {
     Counter,
     /// Counter of `f64`.
     Sum,
+    /// Gauge of `f64`.
+    Gauge,
     /// Up-down counter of `i64`.
     UpDown,
     /// Gauge that is always 1: its attributes are what it tells.

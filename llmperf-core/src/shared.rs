@@ -73,23 +73,58 @@ pub(crate) struct Attempt {
 }
 
 impl Given {
-    /// What a measured transport inside the call did: the attempt that was told last, unless that one had failed already or
-    /// was seen to be made by another.
-    pub(crate) fn join(&mut self, seen: Attempt) {
+    /// A measured transport inside the call begins: the attempt that was told last, unless that one has failed already or
+    /// was seen to be made by another. Gives the attempt's place, if it is kept.
+    fn join(&mut self, seen: Attempt) -> Option<usize> {
         match self.attempts.last_mut().filter(|told| !told.seen && told.error_type.is_none()) {
             Some(told) => {
                 told.seen = true;
-                told.error_type = seen.error_type;
                 told.model = told.model.take().or(seen.model);
+                Some(self.attempts.len() - 1)
             }
             None => self.attempt(seen),
         }
     }
 
-    pub(crate) fn attempt(&mut self, attempt: Attempt) {
-        if self.attempts.len() < MOST {
+    fn attempt(&mut self, attempt: Attempt) -> Option<usize> {
+        let place = self.attempts.len();
+        (place < MOST).then(|| {
             self.attempts.push(attempt);
-        }
+            place
+        })
+    }
+}
+
+/// The live call that another one is an attempt at.
+#[derive(Debug)]
+pub(crate) struct Outer {
+    context: Context,
+    /// The attempt's place, if it is kept.
+    place: Option<usize>,
+}
+
+impl Outer {
+    /// Joins the call of this context, at the beginning of the attempt: the call may end before it.
+    pub(crate) fn join(context: &Context, spec: &Spec, started: Tick) -> Option<Self> {
+        let shared = Shared::of(context).filter(|outer| outer.takes_in(spec))?;
+        let attempt = Attempt { started, model: Some(spec.model.clone()), error_type: None, seen: true };
+        let place = shared.give(|given| given.join(attempt));
+        Some(Self { context: context.clone(), place })
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Shared> {
+        Shared::of(&self.context)
+    }
+
+    /// Tells the call what the attempt saw, and how it ended.
+    pub(crate) fn give(&self, error_type: Option<&Cow<'static, str>>, what: impl FnOnce(&mut Given)) {
+        let Some(shared) = self.shared() else { return };
+        shared.give(|given| {
+            what(given);
+            if let Some(attempt) = self.place.and_then(|place| given.attempts.get_mut(place)) {
+                attempt.error_type = error_type.cloned();
+            }
+        });
     }
 }
 
@@ -124,7 +159,7 @@ impl Shared {
 
     /// Whether a call like this, made inside this one, is a part of it. A transport's is, whatever its names, unless it does
     /// other work: what embeds a query for a chat is no attempt at the chat.
-    pub(crate) fn takes_in(&self, spec: &Spec) -> bool {
+    fn takes_in(&self, spec: &Spec) -> bool {
         let named_alike = || self.provider == spec.provider && self.model == spec.model;
         let carries = || spec.transport && self.work == Work::of(spec);
         self.side == spec.side && self.live.load(Ordering::Acquire) && (named_alike() || carries())
@@ -144,8 +179,8 @@ impl Shared {
     }
 
     /// Tells the call something.
-    pub(crate) fn give(&self, what: impl FnOnce(&mut Given)) {
-        what(&mut lock(self.given.get_or_init(Box::default)));
+    pub(crate) fn give<T>(&self, what: impl FnOnce(&mut Given) -> T) -> T {
+        what(&mut lock(self.given.get_or_init(Box::default)))
     }
 
     /// The failure that code inside the call told.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::terminal::{Progress, Table, bars, distribution, duration, seconds};
+use crate::terminal::{Axis, Progress, Table, bars, distribution, duration, lanes, seconds, timeline};
 
 #[test]
 fn times_have_three_figures_and_a_unit() {
@@ -106,4 +106,29 @@ fn progress_redraws_in_a_terminal_and_ends_its_line() {
     let half = format!("\r\x1b[2K{}{} 1/2", "━".repeat(20), "╌".repeat(20));
     let whole = format!("\r\x1b[2K{} 2/2  done\n", "━".repeat(40));
     assert_eq!(written, half + &whole);
+}
+
+#[test]
+fn a_timeline_holds_its_last_value_and_takes_the_mean_of_a_column() {
+    let axis = Axis { from: 0.0, to: 8.0, width: 8 };
+    let points = [(0.0, 100.0), (2.0, 50.0), (2.5, 100.0), (5.0, 0.0), (7.0, 200.0)];
+    let drawn = timeline("power", " W", &points, axis, 2, 200.0);
+    let expected = "\
+power (up to 200 W)
+       █
+██▆▆▆  █
+";
+    assert_eq!(drawn, expected);
+}
+
+#[test]
+fn spans_that_overlap_have_lanes_of_their_own() {
+    let axis = Axis { from: 10.0, to: 20.0, width: 10 };
+    let drawn = lanes("calls", &[(12.0, 16.0), (10.0, 13.0), (17.0, 19.5)], axis);
+    let expected = "\
+calls
+╺━━━   ╺━━
+  ╺━━━━
+";
+    assert_eq!(drawn, expected);
 }

@@ -83,14 +83,14 @@ fn record_every_metric(instrumentation: &Instrumentation) {
     drop(served.finish());
 }
 
-fn the_query_has_an_answer(prometheus: &Prometheus, row: &Row, job: &str) {
+pub(crate) fn the_query_has_an_answer(prometheus: &Prometheus, row: &Row, job: &str) {
     let promql = row.promql_of(job);
     let samples = prometheus.query(&promql).unwrap();
     assert!(!samples.is_empty(), "{promql} gives nothing");
     assert!(samples.iter().all(|sample| sample.value.is_finite()), "{promql} gives {samples:?}");
 }
 
-fn the_buckets_are_those_of_the_page(prometheus: &Prometheus, row: &Row, job: &str) {
+pub(crate) fn the_buckets_are_those_of_the_page(prometheus: &Prometheus, row: &Row, job: &str) {
     if row.kind != "histogram" {
         return;
     }

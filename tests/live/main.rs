@@ -15,6 +15,7 @@ mod server;
 
 mod calls;
 mod contract;
+mod gpus;
 mod installed;
 mod page;
 mod planned;

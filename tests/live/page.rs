@@ -16,8 +16,17 @@ pub(crate) struct Row {
     pub(crate) promql: String,
 }
 
-/// Every metric of the page, in its order.
+/// Every metric of calls on the page, in its order.
 pub(crate) fn rows() -> Vec<Row> {
+    all_rows().into_iter().filter(|row| !row.is_of_gpus()).collect()
+}
+
+/// Every metric of GPUs on the page, in its order.
+pub(crate) fn gpu_rows() -> Vec<Row> {
+    all_rows().into_iter().filter(Row::is_of_gpus).collect()
+}
+
+fn all_rows() -> Vec<Row> {
     let bounds = bounds();
     let rows = table("| metric | kind | unit |").map(|cells| {
         let [name, kind, _, _, buckets, _, promql] = &cells[..] else { panic!("not seven cells: {cells:?}") };
@@ -51,6 +60,10 @@ fn code(cell: &str) -> &str {
 }
 
 impl Row {
+    fn is_of_gpus(&self) -> bool {
+        self.name.starts_with("hw.") || self.name.starts_with("llmperf.gpu.")
+    }
+
     /// Its name in Prometheus, as its PromQL has it; without `_bucket` for a histogram.
     pub(crate) fn series(&self) -> &str {
         let written = self.written();

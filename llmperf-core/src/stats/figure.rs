@@ -33,11 +33,24 @@ pub enum Figure {
     ConsumerWait,
     /// Output tokens per second of generation.
     OutputTokenRate,
+    /// The energy that GPUs of this machine used for it, in joules; recorded by the GPU part, after the call.
+    Energy,
+    /// That energy per output token, in joules.
+    TokenEnergy,
+}
+
+/// How a figure is measured, recorded and kept.
+struct Scale {
+    unit: &'static str,
+    /// How many of what is recorded make one of its unit.
+    recorded: f64,
+    /// How many of what is recorded make one of what is kept.
+    per_kept: u64,
 }
 
 impl Figure {
     /// All figures, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Duration,
         Self::TimeToHead,
         Self::TimeToFirstChunk,
@@ -48,6 +61,8 @@ impl Figure {
         Self::LongestGap,
         Self::ConsumerWait,
         Self::OutputTokenRate,
+        Self::Energy,
+        Self::TokenEnergy,
     ];
 
     /// The name, as it stands in a serialised snapshot.
@@ -64,29 +79,42 @@ impl Figure {
             Self::LongestGap => "longest_gap",
             Self::ConsumerWait => "consumer_wait",
             Self::OutputTokenRate => "output_token_rate",
+            Self::Energy => "energy",
+            Self::TokenEnergy => "token_energy",
         }
     }
 
-    /// The unit of its values, as OpenTelemetry writes it: `s` or `{token}/s`.
+    /// The unit of its values, as OpenTelemetry writes it: `s`, `{token}/s`, `J` or `J/{token}`.
     #[must_use]
     pub fn unit(self) -> &'static str {
-        if self.is_rate() { "{token}/s" } else { "s" }
+        self.scale().unit
     }
 
-    pub(super) fn is_rate(self) -> bool {
-        self == Self::OutputTokenRate
+    fn scale(self) -> Scale {
+        match self {
+            Self::OutputTokenRate => Scale { unit: "{token}/s", recorded: 1e3, per_kept: 1 },
+            Self::Energy => Scale { unit: "J", recorded: 1e3, per_kept: 1 },
+            Self::TokenEnergy => Scale { unit: "J/{token}", recorded: 1e6, per_kept: 1 },
+            _ => Scale { unit: "s", recorded: 1e9, per_kept: 1_000 },
+        }
     }
 
-    /// The value as it is kept, up to [`LARGEST`]: microseconds of the nanoseconds that are recorded; thousandths
-    /// of a token per second, which is how rates are recorded.
+    /// A value in its unit as it is recorded: nanoseconds, thousandths of a token per second or of a joule, millionths
+    /// of a joule per token. Absent for what is no figure.
+    pub(crate) fn recorded(self, value: f64) -> Option<u64> {
+        (value.is_finite() && value >= 0.0).then(|| (value * self.scale().recorded).round() as u64)
+    }
+
+    /// The value as it is kept, up to [`LARGEST`]: microseconds of times, all else as it is recorded.
     pub(super) fn kept(self, recorded: u64) -> u64 {
-        let kept = if self.is_rate() { recorded } else { recorded.saturating_add(500) / 1_000 };
-        kept.min(LARGEST)
+        let per_kept = self.scale().per_kept;
+        (recorded.saturating_add(per_kept / 2) / per_kept).min(LARGEST)
     }
 
     /// How many of what is kept make one of its unit.
     pub(super) fn per_unit(self) -> f64 {
-        if self.is_rate() { 1e3 } else { 1e6 }
+        let scale = self.scale();
+        scale.recorded / scale.per_kept as f64
     }
 }
 

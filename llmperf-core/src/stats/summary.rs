@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Figure, closed::Digest};
 
-/// One figure over one window, in its unit ([`Figure::unit`]): seconds, or tokens per second.
+/// One figure over one window, in its unit ([`Figure::unit`]): seconds, tokens per second, joules.
 ///
 /// Minimum, maximum and mean are exact to the microsecond; quantiles and the standard deviation come from the
 /// histogram, with an error of at most 1 %.

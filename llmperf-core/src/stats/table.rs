@@ -112,7 +112,11 @@ fn row(f: &mut fmt::Formatter<'_>, label: &str, cells: &[String; 6]) -> fmt::Res
 }
 
 fn cells(figure: Figure, summary: &Summary) -> [String; 6] {
-    let value = |value| if figure.is_rate() { format!("{}/s", significant(value)) } else { seconds(value) };
+    let value = |value| match figure {
+        Figure::OutputTokenRate => format!("{}/s", significant(value)),
+        Figure::Energy | Figure::TokenEnergy => joules(value),
+        _ => seconds(value),
+    };
     let Summary { count, mean, p50, p95, p99, max, .. } = *summary;
     [count.to_string(), value(mean), value(p50), value(p95), value(p99), value(max)]
 }
@@ -123,6 +127,16 @@ fn seconds(seconds: f64) -> String {
         ..0.000_999_5 => (seconds * 1e6, "µs"),
         ..0.999_5 => (seconds * 1e3, "ms"),
         _ => (seconds, "s"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// An energy in the unit that suits it.
+fn joules(joules: f64) -> String {
+    let (value, unit) = match joules {
+        ..0.999_5 => (joules * 1e3, "mJ"),
+        ..999.5 => (joules, "J"),
+        _ => (joules / 1e3, "kJ"),
     };
     format!("{} {unit}", significant(value))
 }

@@ -160,10 +160,12 @@ fn a_call_that_has_ended_takes_nothing_in() {
     let probe = Probe::new();
     let outer = call(&probe).start();
     let context = outer.context();
-    let straggler = call(&probe).parent(context.clone()).start();
+    let mut straggler = call(&probe).parent(context.clone()).start();
     let ended = outer.finish();
+    straggler.on_usage(Usage::of(5, 6));
     straggler.finish();
-    assert_eq!(ended.attempts, None);
+    assert_eq!(ended.attempts, Some(1), "it was made, whatever became of it");
+    assert_eq!(ended.usage, Usage::default());
     let _guard = context.attach();
     call(&probe).start().finish();
     assert_eq!(probe.count("llmperf.client.calls"), 2.0, "the outer one and the one made behind its end");
