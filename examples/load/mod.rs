@@ -1,9 +1,11 @@
 //! Load for a server of the OpenAI kind: a fixed number of calls, so many at a time, each read as its plan says.
 //!
 //! [`Load::run`] drives any call, [`Client`] makes requests, [`read`] reads a body as a client of the given kind would.
-//! [`measured()`] puts llmperf around one call, and [`Comparison`] holds what it found against what the local server did.
+//! [`measured()`] puts llmperf around one call, [`Calls`] keeps those that others measure, and [`Comparison`] holds what was
+//! found against what the local server did.
 
 mod arguments;
+mod calls;
 mod client;
 mod comparison;
 mod measured;
@@ -15,6 +17,7 @@ use std::future::Future;
 use tokio::task::{JoinError, JoinSet};
 
 pub(crate) use arguments::{Arguments, Remote, Target, USAGE};
+pub(crate) use calls::Calls;
 pub(crate) use client::{Client, Question, root_cause};
 pub(crate) use comparison::{Comparison, Pair};
 pub(crate) use measured::measured;

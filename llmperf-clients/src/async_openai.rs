@@ -92,6 +92,8 @@ where
 /// A reader for chunks of a type of your own (the client's `create_stream_byot`): `carries` says what one carries, the
 /// client's errors are read as everywhere here. It sees finish reasons.
 ///
+/// With its feature `byot` the client sets the `stream` of no request any more: set it yourself, in all that stream.
+///
 /// ```
 /// use async_openai::types::stream::StreamResponse;
 /// use futures::StreamExt as _;

@@ -37,7 +37,8 @@ fn call(probe: &Probe, request: &CreateChatCompletionRequest) -> Call {
 /// Streams one chat completion of `plan` and reads at most `most` chunks of it.
 async fn stream(probe: &Probe, plan: &Plan, most: usize) -> Result<Timing, OpenAIError> {
     let server = serve(plan);
-    let (client, request) = (client(&server), question(plan));
+    // With the client's feature `byot`, which another package of the build may have, nobody else says so.
+    let (client, request) = (client(&server), CreateChatCompletionRequest { stream: Some(true), ..question(plan) });
     let (chat, call) = (client.chat(), call(probe, &request));
     let mut reply = sendable(sendable(measured::open(call, chat.create_stream(request))).await?);
     read(probe, &mut reply, most).await;

@@ -26,7 +26,9 @@ fn call(probe: &Probe, plan: &Plan) -> Call {
 async fn stream(probe: &Probe, plan: &Plan, most: usize) -> Result<Timing, OpenAIError> {
     let server = serve(plan);
     let client = client(&server);
-    let request = client.responses().create_stream(question(plan)).await?;
+    // With the client's feature `byot`, which another package of the build may have, nobody else says so.
+    let request = CreateResponse { stream: Some(true), ..question(plan) };
+    let request = client.responses().create_stream(request).await?;
     let mut reply = measured::measure(request, call(probe, plan));
     read(probe, &mut reply, most).await;
     Ok(reply.into_timing())
