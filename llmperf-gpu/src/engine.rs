@@ -4,8 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    BackendError, Condition, Fault, Fields, GpuBackend, GpuSnapshot, Incidents, SamplerState,
+    BackendError, Condition, Fault, Fields, GpuSnapshot, Incidents, SamplerState,
     calls::{Correlation, DeviceAdvance},
+    guarded::Guarded,
     history::History,
     machine::{Happening, Machine},
     roster::Roster,
@@ -23,10 +24,10 @@ const HISTORY: Duration = Duration::from_secs(600);
 
 /// The sampler without its thread.
 pub(crate) struct Engine {
-    backend: Box<dyn GpuBackend>,
+    backend: Guarded,
     settings: Settings,
-    shared: Arc<Shared>,
-    correlation: Arc<Correlation>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) correlation: Arc<Correlation>,
     machine: Machine,
     is_open: bool,
     roster: Roster,
@@ -49,7 +50,7 @@ struct Due {
 
 impl Engine {
     pub(crate) fn new(
-        mut backend: Box<dyn GpuBackend>,
+        mut backend: Guarded,
         settings: Settings,
         shared: Arc<Shared>,
         correlation: Arc<Correlation>,
@@ -154,7 +155,7 @@ impl Engine {
         }
         drop(histories);
         changes.gone.iter().chain(&changes.lost).for_each(|device| self.backend.forget(device));
-        Ok(())
+        self.backend.take_panic()
     }
 
     fn sample_due(&mut self, now: Duration, advances: &mut Vec<DeviceAdvance>) {
@@ -200,7 +201,7 @@ impl Engine {
             if asked.is_empty() && !whole {
                 continue;
             }
-            let sample = self.backend.sample(&device.info.id, asked);
+            let Some(sample) = self.backend.sample(&device.info.id, asked) else { break };
             let outcome = device.take_in(at, sample, asked, whole, &mut self.health);
             if !asked.is_empty() {
                 asked_any = true;
@@ -214,6 +215,10 @@ impl Engine {
             advances.extend(outcome.advance.map(|advance| (device.info.id.clone(), advance)));
         }
         self.take_incidents();
+        if let Err(error) = self.backend.take_panic() {
+            self.refused(&error);
+            return;
+        }
         if asked_any && all_out_of_reach {
             self.close();
             self.roster.silence();
