@@ -96,7 +96,7 @@ impl Engine {
     /// Closes the driver until [`resume`](Self::resume).
     pub(crate) fn pause(&mut self) {
         self.close();
-        self.roster = Roster::default();
+        self.roster.clear();
         self.happen(Happening::Paused, "asked to");
         self.publish();
     }
@@ -109,7 +109,7 @@ impl Engine {
     /// Closes the driver for good.
     pub(crate) fn stop(&mut self) {
         self.close();
-        self.roster = Roster::default();
+        self.roster.clear();
         self.happen(Happening::Stopped, "asked to");
         self.publish();
     }
@@ -203,7 +203,8 @@ impl Engine {
             }
             let Some(sample) = self.backend.sample(&device.info.id, asked) else { break };
             let outcome = device.take_in(at, sample, asked, whole, &mut self.health);
-            if !asked.is_empty() {
+            // That energy alone is refused tells nothing of the rest.
+            if whole && !asked.is_empty() {
                 asked_any = true;
                 all_out_of_reach &= outcome.out_of_reach;
             }
@@ -354,6 +355,6 @@ fn remember(
 
 /// The next time after one that was due, in steps of the period, that lies ahead.
 fn following(due: Duration, period: Duration, now: Duration) -> Duration {
-    let next = due + period;
-    if next > now { next } else { now + period }
+    let next = due.saturating_add(period);
+    if next > now { next } else { now.saturating_add(period) }
 }

@@ -138,11 +138,14 @@ impl Fault {
         matches!(
             self,
             Self::Uninitialized
+                | Self::InvalidArgument
                 | Self::NoPermission
                 | Self::DriverNotLoaded
                 | Self::OperatingSystem
                 | Self::VersionMismatch
                 | Self::Unknown
+                | Self::Other(_)
+                | Self::Timeout
                 | Self::Malformed
                 | Self::Unreachable
                 | Self::LibraryNotFound

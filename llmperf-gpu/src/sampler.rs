@@ -192,7 +192,7 @@ impl Sampler {
         let (settings, clock) = (&self.settings, &self.clock);
         let meters = self.instrumentation.clone().unwrap_or_else(Instrumentation::global).meters(scope(), TABLE);
         let outlet = Outlet::new(self.instrumentation.clone(), meters);
-        let grace = settings.max_age() + Duration::from_secs(2);
+        let grace = settings.max_age().saturating_add(Duration::from_secs(2));
         self.correlation.set_up(settings.models.clone(), clock.clone(), grace, outlet);
         Arc::new(Shared::new(clock.clone(), settings.max_age()))
     }

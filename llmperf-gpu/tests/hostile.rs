@@ -10,9 +10,10 @@ use std::{
     time::Duration,
 };
 
+use llmperf_core::testing::Probe;
 use llmperf_gpu::{
-    BackendError, ByHand, Clock, DeviceId, DeviceInfo, DeviceSample, Fault, Fields, Found, GpuBackend, Group, Incident,
-    Memory, Sampler, SamplerState, ScriptedGpus, Selection, Utilization,
+    BackendError, ByHand, Clock, Condition, DeviceId, DeviceInfo, DeviceSample, EnergySource, Fault, Fields, Found,
+    GpuBackend, Group, Incident, Memory, Sampler, SamplerState, ScriptedGpus, Selection, Utilization,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -31,6 +32,10 @@ fn plug(gpus: &ScriptedGpus, id: &str) {
         sample.power_watts = Ok(300.0);
         sample.energy_millijoules = Ok(0);
     });
+}
+
+fn sampler(gpus: &ScriptedGpus, clock: &Clock) -> Sampler {
+    Sampler::new(gpus.clone()).devices(Selection::All).clock(clock)
 }
 
 fn tick(sampler: &mut ByHand, clock: &Clock) {
@@ -163,5 +168,137 @@ fn a_thread_whose_backend_panics_still_obeys() {
         }
         assert!(sampling.stop(), "{method}");
         assert!(!backend.gpus.is_open(), "{method}");
+    }
+}
+
+#[test]
+fn energy_does_not_go_back_over_a_pause_or_an_absence() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let energy = |gpus: &ScriptedGpus, joules: u64| {
+        gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(joules * 1_000));
+    };
+    let told = |sampler: &ByHand| {
+        let snapshot = sampler.snapshot();
+        snapshot.devices.iter().find(|device| device.info.id.as_str() == "GPU-0").map(|device| device.energy.clone())
+    };
+    plug(&gpus, "GPU-1");
+    let mut sampler = sampler(&gpus, &clock).by_hand();
+    for joules in [1_000, 1_300, 1_600] {
+        energy(&gpus, joules);
+        tick(&mut sampler, &clock);
+    }
+    assert_eq!(told(&sampler), Some(vec![(EnergySource::Counter, 600.0)]));
+
+    sampler.pause();
+    assert_eq!(told(&sampler), None);
+    sampler.resume();
+    tick(&mut sampler, &clock);
+    assert_eq!(told(&sampler), Some(vec![(EnergySource::Counter, 600.0)]), "after a pause");
+
+    gpus.unplug("GPU-0");
+    (0..61).for_each(|_| tick(&mut sampler, &clock));
+    assert_eq!(told(&sampler), None, "it is not there");
+    plug(&gpus, "GPU-0");
+    energy(&gpus, 100);
+    (0..61).for_each(|_| tick(&mut sampler, &clock));
+    energy(&gpus, 350);
+    tick(&mut sampler, &clock);
+    assert_eq!(told(&sampler), Some(vec![(EnergySource::Counter, 850.0)]), "after it was away and its counter reset");
+}
+
+#[test]
+fn devices_that_change_at_each_tick_leave_nothing_behind() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let mut sampler = sampler(&gpus, &clock).every(Duration::from_secs(60)).by_hand();
+    for round in 0..2_000 {
+        gpus.unplug(&format!("GPU-new-{}", round - 1));
+        plug(&gpus, &format!("GPU-new-{round}"));
+        clock.advance(Duration::from_secs(60));
+        sampler.tick();
+        assert_eq!(sampler.snapshot().devices.len(), 2);
+    }
+}
+
+#[test]
+fn a_driver_that_only_times_out_is_not_running() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let mut sampler = sampler(&gpus, &clock).by_hand();
+    tick(&mut sampler, &clock);
+    gpus.silence("GPU-0", Some(Fault::Timeout));
+    tick(&mut sampler, &clock);
+    assert_eq!(sampler.snapshot().state, SamplerState::Backoff);
+    assert_ne!(sampler.snapshot().devices[0].condition, Condition::Ok);
+}
+
+#[test]
+fn energy_that_may_not_be_read_is_no_reason_to_give_up_the_rest() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    gpus.tell("GPU-0", |sample| {
+        sample.power_watts = Err(Fault::NoPermission.into());
+        sample.energy_millijoules = Err(Fault::NoPermission.into());
+    });
+    let mut sampler = sampler(&gpus, &clock).energy_every(Duration::from_millis(100)).by_hand();
+    for _ in 0..50 {
+        clock.advance(Duration::from_millis(100));
+        sampler.tick();
+        assert_eq!(sampler.snapshot().state, SamplerState::Running);
+    }
+    assert_eq!(gpus.times_opened(), 1);
+}
+
+#[test]
+fn the_longest_of_times_are_times_too() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let longest = Duration::MAX;
+    let mut sampler = sampler(&gpus, &clock).every(longest).energy_every(longest).stop_limit(longest).by_hand();
+    sampler.tick();
+    tick(&mut sampler, &clock);
+    assert_eq!(sampler.snapshot().health.ticks, 1);
+}
+
+#[test]
+fn codes_that_are_not_known_are_counted_together() {
+    let (gpus, clock, probe) = (gpus(), Clock::manual(), Probe::new());
+    let mut sampler = sampler(&gpus, &clock).instrumentation(probe.instrumentation().clone()).by_hand();
+    for code in [901, 902, 902, 903] {
+        gpus.tell("GPU-0", |sample| sample.utilization = Err(Fault::Other(code).into()));
+        tick(&mut sampler, &clock);
+    }
+    let points = probe.points("llmperf.gpu.sampler.read_errors");
+    let other: Vec<f64> =
+        points.iter().filter(|p| p.attribute("error.type") == "_OTHER").map(|point| point.sum).collect();
+    assert_eq!(other, [4.0]);
+}
+
+#[test]
+fn a_limit_that_cannot_be_is_none() {
+    for limit in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+        let (gpus, clock, probe) = (ScriptedGpus::new(), Clock::manual(), Probe::new());
+        let mut info = DeviceInfo::new("GPU-0", "Test");
+        info.power_limit_watts = Some(limit);
+        gpus.plug(info);
+        gpus.tell("GPU-0", |sample| sample.power_watts = Ok(300.0));
+        let mut sampler = sampler(&gpus, &clock).instrumentation(probe.instrumentation().clone()).by_hand();
+        tick(&mut sampler, &clock);
+        assert_eq!(sampler.snapshot().devices[0].info.power_limit_watts, None, "{limit}");
+        assert_eq!(sampler.snapshot().devices[0].sample.power_watts, Ok(300.0), "{limit}");
+    }
+}
+
+#[test]
+fn values_that_mean_nothing_are_not_told() {
+    for (used, total) in [(0, u64::MAX), (u64::MAX, u64::MAX), (2, 1)] {
+        let (gpus, clock) = (gpus(), Clock::manual());
+        gpus.tell("GPU-0", |sample| sample.memory = Ok(Memory::new(total, used)));
+        let mut sampler = sampler(&gpus, &clock).by_hand();
+        tick(&mut sampler, &clock);
+        assert_eq!(sampler.snapshot().devices[0].sample.memory, Err(Fault::OutOfRange.into()), "{used} of {total}");
+    }
+    for watts in [f64::NAN, f64::INFINITY, -1.0, 1e9] {
+        let (gpus, clock) = (gpus(), Clock::manual());
+        gpus.tell("GPU-0", |sample| sample.power_watts = Ok(watts));
+        let mut sampler = sampler(&gpus, &clock).by_hand();
+        tick(&mut sampler, &clock);
+        assert_eq!(sampler.snapshot().devices[0].sample.power_watts, Err(Fault::OutOfRange.into()), "{watts}");
     }
 }
