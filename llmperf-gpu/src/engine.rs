@@ -181,8 +181,14 @@ impl Engine {
             return;
         }
         self.sample(plan, whole, advances);
-        let took = self.shared.clock.now().saturating_sub(now);
+        let ended = self.shared.clock.now();
+        let took = ended.saturating_sub(now);
         self.hurry = took > self.settings.every;
+        if self.hurry {
+            // A driver that is slow is not asked without a break.
+            self.due.whole = ended.saturating_add(self.settings.every);
+            self.due.energy = self.due.whole;
+        }
         self.health.ticks += 1;
         self.health.late_ticks += u64::from(self.hurry);
         self.health.last_tick = took;
