@@ -415,3 +415,54 @@ fn a_second_sampler_does_not_double_what_the_first_tells() {
     }
     assert_eq!((probe.count("hw.energy"), probe.count("hw.power")), (100.0, 300.0));
 }
+
+#[test]
+fn a_counter_that_is_refused_later_is_not_made_up_for_by_power() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let mut sampler = sampler(&gpus, &clock).by_hand();
+    for joules in [0, 100] {
+        gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(joules * 1_000));
+        tick(&mut sampler, &clock);
+    }
+    gpus.tell("GPU-0", |sample| sample.energy_millijoules = Err(Fault::NotSupported.into()));
+    (0..10).for_each(|_| tick(&mut sampler, &clock));
+    assert_eq!(sampler.snapshot().devices[0].energy, [(EnergySource::Counter, 100.0)]);
+}
+
+/// A driver that lists each of its devices twice.
+struct Twice(ScriptedGpus);
+
+impl GpuBackend for Twice {
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+
+    fn open(&mut self) -> Result<(), BackendError> {
+        self.0.open()
+    }
+
+    fn devices(&mut self) -> Result<Vec<Found>, BackendError> {
+        let found = self.0.devices()?;
+        Ok([found.clone(), found].concat())
+    }
+
+    fn sample(&mut self, device: &DeviceId, plan: Fields) -> DeviceSample {
+        self.0.sample(device, plan)
+    }
+
+    fn forget(&mut self, device: &DeviceId) {
+        self.0.forget(device);
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+}
+
+#[test]
+fn a_device_that_is_listed_twice_is_one() {
+    let clock = Clock::manual();
+    let mut sampler = Sampler::new(Twice(gpus())).devices(Selection::All).clock(&clock).by_hand();
+    tick(&mut sampler, &clock);
+    assert_eq!(sampler.snapshot().devices.len(), 1);
+}
