@@ -64,6 +64,7 @@ fn answered(opened: Opened, response: Response) -> Response {
 fn failure(error: &Error) -> Failure<'_> {
     match error {
         Error::Reqwest(error) if error.is_timeout() => Failure::transport("timeout"),
+        Error::Reqwest(error) => Failure::of(error),
         error => Failure::of(error),
     }
 }

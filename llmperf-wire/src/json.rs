@@ -209,9 +209,9 @@ impl<'a> Json<'a> {
         Ok(whole.parse().ok())
     }
 
-    /// The number ahead.
+    /// The number ahead, if it is one that can be told: `1e999` is JSON, but infinite.
     pub(crate) fn decimal(&mut self) -> Parsed<Option<f64>> {
-        Ok(self.number()?.and_then(|number| number.parse().ok()))
+        Ok(self.number()?.and_then(|number| number.parse().ok()).filter(|number: &f64| number.is_finite()))
     }
 
     /// The number ahead as a time in seconds.

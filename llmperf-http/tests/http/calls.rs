@@ -212,6 +212,41 @@ async fn own_endpoints_hosts_and_closures_are_recognised() {
 }
 
 #[tokio::test]
+async fn a_closure_that_panics_recognises_nothing_and_harms_nobody() {
+    let server = Server::start(|_| json("{}")).await;
+    let probe = Probe::new();
+    let panics = measure(&probe).detect(|_| panic!("on purpose"));
+    assert_eq!(sent(&probe, panics.clone(), post(&server.url("/rpc"), "{}")).await, "{}");
+    assert_eq!(reqwest(panics).post(server.url("/rpc")).send().await.unwrap().text().await.unwrap(), "{}");
+    assert!(probe.spans().is_empty());
+    let caught = probe.points("llmperf.internal.events");
+    assert_eq!((caught[0].attribute("llmperf.internal.kind"), caught[0].sum), ("caught_panic", 2.0));
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_is_an_error_of_the_clients_own() {
+    let hangs_up = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/chat/completions", hangs_up.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = hangs_up.accept().await.unwrap();
+            // What came is taken, so that the end is no reset.
+            let mut asked = Vec::new();
+            while !asked.ends_with(CHAT.as_bytes()) {
+                tokio::io::AsyncReadExt::read_buf(&mut stream, &mut asked).await.unwrap();
+            }
+        }
+    });
+    let probe = Probe::new();
+    reqwest(measure(&probe)).post(&url).body(CHAT).send().await.unwrap_err();
+    let span = probe.span();
+    assert_eq!(
+        (said(&span, "llmperf.outcome"), said(&span, "error.type")),
+        ("error".into(), "reqwest::error::Error".into())
+    );
+}
+
+#[tokio::test]
 async fn a_refused_call_is_an_error_by_the_code_of_its_body_else_by_its_status() {
     let server = Server::start(|asked| {
         let (status, body) = match asked.uri.query().unwrap() {
