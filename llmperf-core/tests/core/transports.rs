@@ -192,3 +192,14 @@ fn a_model_that_is_known_late_is_the_spans_and_the_clock_has_run_before() {
     let timing = call.model("gpt-4o-mini").start().finish();
     assert_eq!((timing.duration, &*probe.span().name), (Duration::from_millis(30), "chat gpt-4o-mini"));
 }
+
+#[test]
+fn what_has_no_choices_has_no_finish_reason_when_it_fails() {
+    for (operation, reasons) in [("chat", Some(r#"["error"]"#)), ("embeddings", None), ("rerank", None)] {
+        let probe = Probe::new();
+        let mut call = probe.chat("openai", "m").operation(operation).start();
+        call.on_head_with(429);
+        assert_eq!(call.end().outcome, Some(Outcome::Error));
+        assert_eq!(attribute(&probe.span(), "gen_ai.response.finish_reasons").as_deref(), reasons, "{operation}");
+    }
+}
