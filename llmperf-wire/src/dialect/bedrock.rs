@@ -11,6 +11,7 @@
 //! | `messageStop`: `stopReason` | the choice ends |
 //! | `metadata` | the end of the stream |
 //! | `metadata`: `usage.inputTokens` + `cacheReadInputTokens` + `cacheWriteInputTokens` | input: the service counts only what came not through the cache as the first |
+//! | `usage.totalTokens` = input + output | what came through the cache is in the input already (some gateways) |
 //! | `usage.outputTokens`, `cacheReadInputTokens`, `cacheWriteInputTokens` | output, read from the cache, written to it |
 //! | `metrics.latencyMs` | the server's own time for all of it |
 //! | `serviceTier.type` | the service tier |
@@ -110,9 +111,10 @@ fn read_stop_reason<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()
 }
 
 fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
-    let mut usage = Usage::default();
+    let (mut usage, mut total) = (Usage::default(), None);
     json.object(|json, name| {
         match name {
+            b"totalTokens" => total = json.count()?,
             b"inputTokens" => usage.input = json.count()?,
             b"outputTokens" => usage.output = json.count()?,
             b"cacheReadInputTokens" => usage.cache_read = json.count()?,
@@ -122,7 +124,9 @@ fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
         Ok(())
     })?;
     let cached = usage.cache_read.unwrap_or(0).checked_add(usage.cache_write.unwrap_or(0));
-    usage.input = usage.input.and_then(|input| input.checked_add(cached?));
+    let inside =
+        total.is_some() && total == usage.input.zip(usage.output).and_then(|(input, output)| input.checked_add(output));
+    usage.input = usage.input.and_then(|input| if inside { Some(input) } else { input.checked_add(cached?) });
     chunk.usage = (usage != Usage::default()).then_some(usage);
     Ok(())
 }

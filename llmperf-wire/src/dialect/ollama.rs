@@ -10,6 +10,7 @@
 //! | `done: true` | the end of the stream |
 //! | `done_reason` | the choice ends; older servers leave it out |
 //! | `prompt_eval_count`, `eval_count` | input, output; a zero is left out, so a prompt from the cache may have none |
+//! | `prompt_eval_cached_count` | read from the cache; part of the input |
 //! | `load_duration`, `prompt_eval_duration`, `eval_duration`, `total_duration` | the server's own times, in nanoseconds |
 //! | `error`, mostly a string | a failure |
 //! | `model` | itself; there is no id |
@@ -39,6 +40,7 @@ pub(crate) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
                 }
             }
             b"prompt_eval_count" => usage.input = json.count()?,
+            b"prompt_eval_cached_count" => usage.cache_read = json.count()?,
             b"eval_count" => usage.output = json.count()?,
             b"load_duration" => timings.load = json.nanoseconds()?,
             b"prompt_eval_duration" => timings.prompt = json.nanoseconds()?,

@@ -20,10 +20,19 @@ const LONGEST_DETAILS: usize = 512;
 
 /// Reads the reports of one stream.
 ///
+/// The parts of a sum are remembered: a later report may leave out what an earlier one gave.
+///
 /// Every event repeats what the prompt was made of, mostly of text. It is compared with the one before, and read only if
 /// it differs.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
+pub(super) struct Reports(Option<Box<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    prompt: Option<u64>,
+    tool_use: Option<u64>,
+    candidates: Option<u64>,
+    thoughts: Option<u64>,
     /// The last `promptTokensDetails` as they are written, if there is no audio among them; else empty.
     silent_prompt: Vec<u8>,
 }
@@ -31,6 +40,12 @@ pub(super) struct Reports {
 impl Reports {
     /// Reads the value of `usageMetadata`.
     pub(super) fn read(&mut self, json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
+        self.0.get_or_insert_default().read(json, chunk)
+    }
+}
+
+impl Kept {
+    fn read(&mut self, json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
         let mut usage = Usage::default();
         let [mut prompt, mut tool_use, mut candidates, mut total] = [None; 4];
         json.object(|json, name| {
@@ -47,9 +62,14 @@ impl Reports {
             }
             Ok(())
         })?;
-        usage.input = sum(prompt, tool_use);
-        let inside = total.is_some() && total == sum(usage.input, candidates);
-        usage.output = if inside { candidates } else { sum(candidates, usage.reasoning) };
+        if prompt.or(tool_use).is_some() {
+            usage.input = sum(keep(&mut self.prompt, prompt), keep(&mut self.tool_use, tool_use));
+        }
+        if candidates.or(usage.reasoning).is_some() {
+            let said = (keep(&mut self.candidates, candidates), keep(&mut self.thoughts, usage.reasoning));
+            let inside = total.is_some() && total == sum(sum(self.prompt, self.tool_use), said.0);
+            usage.output = if inside { said.0 } else { sum(said.0, said.1) };
+        }
         chunk.usage = (usage != Usage::default()).then_some(usage);
         Ok(())
     }
@@ -90,6 +110,12 @@ fn read_audio(json: &mut Json<'_>) -> Parsed<Option<u64>> {
         Ok(())
     })?;
     Ok(audio)
+}
+
+/// The last word on a count: an absent one keeps what was there, and so does a zero.
+fn keep(kept: &mut Option<u64>, said: Option<u64>) -> Option<u64> {
+    *kept = said.filter(|tokens| *tokens > 0 || kept.is_none()).or(*kept);
+    *kept
 }
 
 /// The sum of what there is of the two.
