@@ -9,63 +9,77 @@
 //! | `cachedContentTokenCount`, which the prompt includes | read from the cache |
 //! | `promptTokensDetails[]`, `candidatesTokensDetails[]` of the modality `AUDIO` | audio |
 
-use crate::event::{Chunk, Usage};
+use crate::dialect::shape::Values;
+use crate::event::Usage;
 use crate::json::{Json, Parsed};
 
 /// The modality `AUDIO` when enums are numbers.
 const AUDIO: &str = "4";
 
-/// The longest details that are kept to be compared with the next.
-const LONGEST_DETAILS: usize = 512;
+/// The figures that are numbers by themselves, by their places in a report.
+const PROMPT: usize = 0;
+const TOOL_USE: usize = 1;
+const CANDIDATES: usize = 2;
+const THOUGHTS: usize = 3;
+const TOTAL: usize = 4;
+const CACHED: usize = 5;
 
-/// Reads the reports of one stream.
-///
-/// Every event repeats what the prompt was made of, mostly of text. It is compared with the one before, and read only if
-/// it differs.
+/// A report as it is written.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
-    /// The last `promptTokensDetails` as they are written, if there is no audio among them; else empty.
-    silent_prompt: Vec<u8>,
+pub(super) struct Report {
+    pub(super) figures: [Option<u64>; 6],
+    audio_input: Option<u64>,
+    audio_output: Option<u64>,
 }
 
-impl Reports {
+impl Report {
     /// Reads the value of `usageMetadata`.
-    pub(super) fn read(&mut self, json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
-        let mut usage = Usage::default();
-        let [mut prompt, mut tool_use, mut candidates, mut total] = [None; 4];
+    pub(super) fn read(&mut self, json: &mut Json<'_>, values: &mut Values) -> Parsed<()> {
         json.object(|json, name| {
-            match name {
-                b"promptTokenCount" => prompt = json.count()?,
-                b"toolUsePromptTokenCount" => tool_use = json.count()?,
-                b"candidatesTokenCount" => candidates = json.count()?,
-                b"thoughtsTokenCount" => usage.reasoning = json.count()?,
-                b"totalTokenCount" => total = json.count()?,
-                b"cachedContentTokenCount" => usage.cache_read = json.count()?,
-                b"promptTokensDetails" => usage.audio_input = self.read_prompt_details(json)?,
-                b"candidatesTokensDetails" => usage.audio_output = read_audio(json)?,
-                _ => json.skip()?,
+            let place = match name {
+                b"promptTokenCount" => PROMPT,
+                b"toolUsePromptTokenCount" => TOOL_USE,
+                b"candidatesTokenCount" => CANDIDATES,
+                b"thoughtsTokenCount" => THOUGHTS,
+                b"totalTokenCount" => TOTAL,
+                b"cachedContentTokenCount" => CACHED,
+                b"promptTokensDetails" => {
+                    self.audio_input = read_audio(json)?;
+                    return Ok(());
+                }
+                b"candidatesTokensDetails" => {
+                    self.audio_output = read_audio(json)?;
+                    return Ok(());
+                }
+                _ => return json.skip(),
+            };
+            if let Some(figure) = self.figures.get_mut(place) {
+                *figure = values.figure(json, place)?;
             }
             Ok(())
-        })?;
-        usage.input = sum(prompt, tool_use);
-        let inside = total.is_some() && total == sum(usage.input, candidates);
-        usage.output = if inside { candidates } else { sum(candidates, usage.reasoning) };
-        chunk.usage = (usage != Usage::default()).then_some(usage);
-        Ok(())
+        })
     }
 
-    fn read_prompt_details(&mut self, json: &mut Json<'_>) -> Parsed<Option<u64>> {
-        if json.skip_same(&self.silent_prompt) {
-            return Ok(None);
-        }
-        let mut details = json.clone();
-        let audio = read_audio(json)?;
-        let text = details.text_up_to(json);
-        if audio.is_none() && text.starts_with(b"[") && text.len() <= LONGEST_DETAILS {
-            self.silent_prompt.clear();
-            self.silent_prompt.extend_from_slice(text);
-        }
-        Ok(audio)
+    /// True if it has a figure that is not a number by itself.
+    pub(super) fn has_audio(&self) -> bool {
+        self.audio_input.is_some() || self.audio_output.is_some()
+    }
+
+    /// What it says, if it says anything.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let [prompt, tool_use, candidates, thoughts, total, cached] = self.figures;
+        let input = sum(prompt, tool_use);
+        let inside = total.is_some() && total == sum(input, candidates);
+        let usage = Usage {
+            input,
+            output: if inside { candidates } else { sum(candidates, thoughts) },
+            reasoning: thoughts,
+            cache_read: cached,
+            audio_input: self.audio_input,
+            audio_output: self.audio_output,
+            ..Usage::default()
+        };
+        (usage != Usage::default()).then_some(usage)
     }
 }
 
