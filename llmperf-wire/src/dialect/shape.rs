@@ -37,7 +37,7 @@ enum Value {
     /// The output.
     Text,
     /// A figure, by its place among those of the dialect.
-    Figure(usize),
+    Figure(u8),
     /// A number or a string that nobody measures.
     Other,
 }
@@ -68,7 +68,7 @@ impl Values {
 
     /// Reads a figure that differs from delta to delta.
     #[inline]
-    pub(super) fn figure(&mut self, json: &mut Json<'_>, place: usize) -> Parsed<Option<u64>> {
+    pub(super) fn figure(&mut self, json: &mut Json<'_>, place: u8) -> Parsed<Option<u64>> {
         let before = json.remaining();
         let figure = json.count()?;
         self.note(before, json.remaining(), Value::Figure(place));
@@ -185,7 +185,7 @@ impl Kept {
                 // How deep a value may be nested depends on where it stands.
                 (b'{' | b'[', _) => return None,
                 (_, Value::Text) => text = Some(json.text().ok()??),
-                (_, Value::Figure(place)) => *figures.get_mut(place)? = json.count().ok()?,
+                (_, Value::Figure(place)) => *figures.get_mut(usize::from(place))? = json.count().ok()?,
                 (_, Value::Other) => json.skip().ok()?,
             }
             rest = json.rest();

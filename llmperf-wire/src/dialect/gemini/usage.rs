@@ -17,12 +17,12 @@ use crate::json::{Json, Parsed};
 const AUDIO: &str = "4";
 
 /// The figures that are numbers by themselves, by their places in a report.
-const PROMPT: usize = 0;
-const TOOL_USE: usize = 1;
-const CANDIDATES: usize = 2;
-const THOUGHTS: usize = 3;
-const TOTAL: usize = 4;
-const CACHED: usize = 5;
+const PROMPT: u8 = 0;
+const TOOL_USE: u8 = 1;
+const CANDIDATES: u8 = 2;
+const THOUGHTS: u8 = 3;
+const TOTAL: u8 = 4;
+const CACHED: u8 = 5;
 
 /// A report as it is written.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Report {
                 }
                 _ => return json.skip(),
             };
-            if let Some(figure) = self.figures.get_mut(place) {
+            if let Some(figure) = self.figures.get_mut(usize::from(place)) {
                 *figure = values.figure(json, place)?;
             }
             Ok(())
