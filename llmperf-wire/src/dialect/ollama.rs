@@ -21,7 +21,7 @@ use super::{Known, failure, finish};
 use crate::event::{Chunk, Finish, PieceKind, ServerTimings, Usage};
 use crate::json::{Json, Parsed};
 
-/// Reads the lines of one stream.
+/// Reads the lines of one stream; an answer that is not streamed is written like the last of them.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     shape: Shape,
@@ -38,11 +38,6 @@ impl Reader {
         self.shape.keep(data, chunk, &values);
         Ok(known)
     }
-}
-
-/// Says what an answer means that is not streamed: it is written like the last line.
-pub(crate) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<Known> {
-    read_line(data, &mut Values::new(), chunk)
 }
 
 fn read_line<'a>(data: &'a [u8], values: &mut Values, chunk: &mut Chunk<'a>) -> Parsed<Known> {
