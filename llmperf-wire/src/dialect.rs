@@ -88,7 +88,7 @@ impl Dialect {
             Self::Gemini => Reading::Gemini(gemini::Reader::default()),
             Self::GeminiArray => Reading::GeminiArray(gemini::Reader::default()),
             Self::Ollama => Reading::Ollama(ollama::Reader::default()),
-            Self::BedrockConverse => Reading::BedrockConverse,
+            Self::BedrockConverse => Reading::BedrockConverse(bedrock::Reader::default()),
         }
     }
 }
@@ -130,7 +130,7 @@ pub(crate) enum Reading {
     Gemini(gemini::Reader),
     GeminiArray(gemini::Reader),
     Ollama(ollama::Reader),
-    BedrockConverse,
+    BedrockConverse(bedrock::Reader),
     /// An answer that is not streamed.
     Whole(Box<whole::Reader>),
     /// A dialect that has not shown itself.
@@ -149,7 +149,7 @@ impl Reading {
             Self::Gemini(_) => Dialect::Gemini,
             Self::GeminiArray(_) => Dialect::GeminiArray,
             Self::Ollama(_) => Dialect::Ollama,
-            Self::BedrockConverse => Dialect::BedrockConverse,
+            Self::BedrockConverse(_) => Dialect::BedrockConverse,
             Self::Whole(reader) => return reader.dialect(),
             Self::Unknown => return None,
         })
@@ -165,7 +165,7 @@ impl Reading {
             Self::Cohere(reader) => reader.read(payload, chunk),
             Self::Gemini(reader) | Self::GeminiArray(reader) => reader.read(payload, chunk),
             Self::Ollama(reader) => reader.read(payload.data, chunk),
-            Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::BedrockConverse(reader) => reader.read(payload, chunk),
             Self::Whole(reader) => reader.read(payload.data, chunk),
             Self::Unknown => whole::read_unknown(payload, chunk),
         }

@@ -148,6 +148,7 @@ fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
         of(Dialect::Cohere, &COHERE),
         of(Dialect::Gemini, &GEMINI),
         of(Dialect::Ollama, &OLLAMA),
+        of(Dialect::BedrockConverse, &BEDROCK),
     ]
 }
 
@@ -297,6 +298,19 @@ const OLLAMA: Parts = Parts {
         "} } ",
         "}",
     ],
+};
+
+const BEDROCK: Parts = Parts {
+    heads: &[
+        r#"{"contentBlockIndex":0,"delta":{"text":$"#,
+        r#"{"contentBlockIndex":1,"delta":{"text":$"#,
+        r#"{"contentBlockIndex":1,"p":$,"delta":{"text":$"#,
+        r#"{"delta":{"reasoningContent":{"signature":"s"},"text":$"#,
+        r#"{"delta":{"toolUse":{"input":$}"#,
+        r#"{"delta":{"reasoningContent":{"text":$}"#,
+        r#"{"delta":{"image":{"source":{"bytes":$}}"#,
+    ],
+    tails: &[r#"},"p":$}"#, "}}", "} } ", r#","text":$}}"#, r#"},"delta":{"text":$}}"#, r#"},"usage":$}"#, "}"],
 };
 
 /// Up to three shapes, so that like follows like.
