@@ -256,23 +256,6 @@ impl<'a> Json<'a> {
         Ok(str::from_utf8(number.trim_ascii_start()).ok())
     }
 
-    /// Passes over the object or array ahead if it is written like this one; says whether it was.
-    pub(crate) fn skip_same(&mut self, written: &[u8]) -> bool {
-        match self.rest.strip_prefix(written) {
-            Some(rest) if !written.is_empty() => {
-                self.rest = rest;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// What lies between the value ahead and where another reader of the same text has come to.
-    pub(crate) fn text_up_to(&mut self, other: &Self) -> &'a [u8] {
-        self.peek();
-        self.rest.get(..self.rest.len() - other.rest.len()).unwrap_or_default()
-    }
-
     /// Passes over the value ahead, whatever it is.
     pub(crate) fn skip(&mut self) -> Parsed<()> {
         match self.peek() {

@@ -88,9 +88,15 @@ pub(crate) fn tower(measure: Measure) -> TowerClient {
     measure.layer(Client::builder(TokioExecutor::new()).build_http())
 }
 
+/// A reqwest client on loopback. In a build with TLS, which other packages ask for, its provider must be there.
+pub(crate) fn plain_reqwest() -> reqwest::Client {
+    let _already_set = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().tls_certs_only([]).no_proxy().build().unwrap()
+}
+
 /// A reqwest client whose calls are measured.
 pub(crate) fn reqwest(measure: Measure) -> reqwest_middleware::ClientWithMiddleware {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = plain_reqwest();
     reqwest_middleware::ClientBuilder::new(client).with(measure).build()
 }
 
