@@ -172,12 +172,14 @@ async fn what_is_no_call_passes_and_leaves_nothing() {
         post(&server.url("/v1/embeddings"), chat),
         post(&server.url("/api/chat"), r#"{"room":"lobby","text":"hello"}"#),
         post(&server.url("/api/chat"), "a form=1"),
+        post(&server.url("/v1/chat/completions"), ""),
     ] {
         let body = client.ready().await.unwrap().call(request).await.unwrap().into_body();
         assert!(!body.is_measured() && body.timing().is_none());
         assert_eq!(body.collect().await.unwrap().to_bytes(), "{}");
     }
     reqwest(measure(&probe)).get(server.url("/health")).send().await.unwrap();
+    reqwest(measure(&probe)).post(server.url("/v1/chat/completions")).send().await.unwrap();
     assert!(probe.spans().is_empty() && probe.metric_names().is_empty());
 }
 
