@@ -88,10 +88,12 @@ pub(crate) fn tower(measure: Measure) -> TowerClient {
     measure.layer(Client::builder(TokioExecutor::new()).build_http())
 }
 
-/// A reqwest client on loopback. In a build with TLS, which other packages ask for, its provider must be there.
+/// A reqwest client on loopback that leaves codings alone. One build of the workspace has one set of features: others ask for
+/// TLS, whose provider must be there, and for codings.
 pub(crate) fn plain_reqwest() -> reqwest::Client {
     let _already_set = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().tls_certs_only([]).no_proxy().build().unwrap()
+    let plain = reqwest::Client::builder().tls_certs_only([]).no_proxy();
+    plain.no_gzip().no_brotli().no_zstd().no_deflate().build().unwrap()
 }
 
 /// A reqwest client whose calls are measured.
