@@ -7,7 +7,8 @@ use crate::{DeviceId, DeviceInfo, DeviceSample, Fault, Fields};
 /// A source of GPU figures: a driver on this machine, an exporter somewhere else, a script in a test.
 ///
 /// One thread owns it and calls it, so it may block; a call that never returns costs that thread and nothing else. It
-/// reports what it cannot tell field by field, as a [`Fault`]; it never makes up a zero.
+/// reports what it cannot tell field by field, as a [`Fault`]; it never makes up a zero. A panic in it is caught: it is
+/// closed, and opened anew after a wait.
 pub trait GpuBackend: Send {
     /// Its name, for logs.
     fn name(&self) -> &'static str;

@@ -6,6 +6,8 @@ use crate::{DeviceInfo, DeviceSample, Fault, Field, Reading};
 const CELSIUS: std::ops::RangeInclusive<f64> = -50.0..=200.0;
 /// No clock of a GPU is faster, memory clocks included.
 const FASTEST_HERTZ: u64 = 100_000_000_000;
+/// No device has more memory: what is beyond it says that it is not known.
+const MOST_BYTES: u64 = 1 << 50;
 /// No single device draws more, and hardly any rack.
 const MOST_WATTS: f64 = 20_000.0;
 /// A device may draw more than its limit for a moment, not twice as much.
@@ -19,7 +21,7 @@ pub(crate) fn withhold_impossible(sample: &mut DeviceSample, device: &DeviceInfo
             Field::Utilization,
             fails(&sample.utilization, |busy| is_ratio(busy.compute) && busy.memory_controller.is_none_or(is_ratio)),
         ),
-        (Field::Memory, fails(&sample.memory, |memory| memory.used <= memory.total)),
+        (Field::Memory, fails(&sample.memory, |memory| memory.used <= memory.total && memory.total <= MOST_BYTES)),
         (Field::Power, fails(&sample.power_watts, |watts| (0.0..=most_watts).contains(watts))),
         (Field::Temperature, fails(&sample.temperature_celsius, |celsius| CELSIUS.contains(celsius))),
         (Field::SmClock, fails(&sample.sm_clock_hertz, |hertz| *hertz <= FASTEST_HERTZ)),
@@ -37,10 +39,21 @@ pub(crate) fn withhold_impossible(sample: &mut DeviceSample, device: &DeviceInfo
             sample.withhold(field, Fault::OutOfRange.into());
         }
     }
+    if let Ok(processes) = &mut sample.processes {
+        for process in &mut processes.list {
+            process.memory = process.memory.filter(|bytes| *bytes <= MOST_BYTES);
+            process.utilization = process.utilization.filter(|busy| is_ratio(*busy));
+        }
+    }
     // Success with no memory at all is how a device without memory of its own says that it has none.
     if sample.memory.is_ok_and(|memory| memory.total == 0) {
         sample.withhold(Field::Memory, Fault::NotSupported.into());
     }
+}
+
+/// A power limit that one can be held to.
+pub(crate) fn is_limit(watts: &f64) -> bool {
+    watts.is_finite() && *watts > 0.0
 }
 
 fn fails<T>(reading: &Reading<T>, holds: impl FnOnce(&T) -> bool) -> bool {

@@ -84,7 +84,7 @@ impl DeviceInfo {
 pub enum Condition {
     /// It answers.
     Ok,
-    /// It answers, but has not one figure to tell (some embedded GPUs).
+    /// It has not one figure to tell: it has none at all (some embedded GPUs), or it fails at each of them.
     NoFigures,
     /// It fell off the bus or needs a reset: it is not asked again until the driver lists it anew.
     Lost,

@@ -4,8 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    BackendError, Condition, Fault, Fields, GpuBackend, GpuSnapshot, Incidents, SamplerState,
+    BackendError, Condition, Fault, Fields, GpuSnapshot, Incidents, SamplerState,
     calls::{Correlation, DeviceAdvance},
+    guarded::Guarded,
     history::History,
     machine::{Happening, Machine},
     roster::Roster,
@@ -23,10 +24,10 @@ const HISTORY: Duration = Duration::from_secs(600);
 
 /// The sampler without its thread.
 pub(crate) struct Engine {
-    backend: Box<dyn GpuBackend>,
+    backend: Guarded,
     settings: Settings,
-    shared: Arc<Shared>,
-    correlation: Arc<Correlation>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) correlation: Arc<Correlation>,
     machine: Machine,
     is_open: bool,
     roster: Roster,
@@ -49,7 +50,7 @@ struct Due {
 
 impl Engine {
     pub(crate) fn new(
-        mut backend: Box<dyn GpuBackend>,
+        mut backend: Guarded,
         settings: Settings,
         shared: Arc<Shared>,
         correlation: Arc<Correlation>,
@@ -95,7 +96,7 @@ impl Engine {
     /// Closes the driver until [`resume`](Self::resume).
     pub(crate) fn pause(&mut self) {
         self.close();
-        self.roster = Roster::default();
+        self.roster.clear();
         self.happen(Happening::Paused, "asked to");
         self.publish();
     }
@@ -108,7 +109,7 @@ impl Engine {
     /// Closes the driver for good.
     pub(crate) fn stop(&mut self) {
         self.close();
-        self.roster = Roster::default();
+        self.roster.clear();
         self.happen(Happening::Stopped, "asked to");
         self.publish();
     }
@@ -154,7 +155,7 @@ impl Engine {
         }
         drop(histories);
         changes.gone.iter().chain(&changes.lost).for_each(|device| self.backend.forget(device));
-        Ok(())
+        self.backend.take_panic()
     }
 
     fn sample_due(&mut self, now: Duration, advances: &mut Vec<DeviceAdvance>) {
@@ -200,9 +201,10 @@ impl Engine {
             if asked.is_empty() && !whole {
                 continue;
             }
-            let sample = self.backend.sample(&device.info.id, asked);
+            let Some(sample) = self.backend.sample(&device.info.id, asked) else { break };
             let outcome = device.take_in(at, sample, asked, whole, &mut self.health);
-            if !asked.is_empty() {
+            // That energy alone is refused tells nothing of the rest.
+            if whole && !asked.is_empty() {
                 asked_any = true;
                 all_out_of_reach &= outcome.out_of_reach;
             }
@@ -214,6 +216,10 @@ impl Engine {
             advances.extend(outcome.advance.map(|advance| (device.info.id.clone(), advance)));
         }
         self.take_incidents();
+        if let Err(error) = self.backend.take_panic() {
+            self.refused(&error);
+            return;
+        }
         if asked_any && all_out_of_reach {
             self.close();
             self.roster.silence();
@@ -349,6 +355,6 @@ fn remember(
 
 /// The next time after one that was due, in steps of the period, that lies ahead.
 fn following(due: Duration, period: Duration, now: Duration) -> Duration {
-    let next = due + period;
-    if next > now { next } else { now + period }
+    let next = due.saturating_add(period);
+    if next > now { next } else { now.saturating_add(period) }
 }

@@ -17,6 +17,8 @@ macro_rules! faults {
             Malformed,
             /// Nobody answers at the address that is scraped.
             Unreachable,
+            /// The backend panicked.
+            Panicked,
             /// A code that is not known here.
             Other(u32),
         }
@@ -40,6 +42,7 @@ macro_rules! faults {
                     Self::OutOfRange => "out_of_range",
                     Self::Malformed => "malformed",
                     Self::Unreachable => "unreachable",
+                    Self::Panicked => "panic",
                     Self::Other(_) => "_OTHER",
                 }
             }
@@ -135,11 +138,14 @@ impl Fault {
         matches!(
             self,
             Self::Uninitialized
+                | Self::InvalidArgument
                 | Self::NoPermission
                 | Self::DriverNotLoaded
                 | Self::OperatingSystem
                 | Self::VersionMismatch
                 | Self::Unknown
+                | Self::Other(_)
+                | Self::Timeout
                 | Self::Malformed
                 | Self::Unreachable
                 | Self::LibraryNotFound

@@ -231,7 +231,8 @@ impl Ledger {
         let is_ready = |flight: &Flight, ended: &Ended| {
             let waits_for = |(device, condition): &(DeviceId, Condition)| {
                 let meter = meters.get(device).copied().unwrap_or_default();
-                *condition == Condition::Ok && meter.until < ended.at && now < ended.at + grace + 2 * meter.pace
+                let until = ended.at.saturating_add(grace).saturating_add(meter.pace.saturating_mul(2));
+                *condition == Condition::Ok && meter.until < ended.at && now < until
             };
             let mine = |(device, _): &&(DeviceId, Condition)| {
                 models.get(flight.model).is_some_and(|model| uses(model, device))

@@ -11,6 +11,7 @@ mod device;
 mod energy;
 mod engine;
 mod fault;
+mod guarded;
 mod history;
 mod ledger;
 mod machine;

@@ -1,6 +1,9 @@
 //! Instruments that are observed: whenever metrics are collected they read the last snapshot, and never a driver.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
 
 use llmperf_core::{
     metrics::Kind,
@@ -117,15 +120,18 @@ fn of_sampler(shared: &Shared, snapshot: &GpuSnapshot, metric: Metric, sink: Sin
         }
         Metric::LateTicks => sink(health.late_ticks as f64, &[]),
         Metric::ReadErrors => {
-            for ((field, fault), count) in &health.read_errors {
-                let attributes =
-                    [KeyValue::new(name::ERROR_TYPE, fault.as_str()), KeyValue::new(name::FIELD, field.as_str())];
-                sink(*count as f64, &attributes);
+            let errors = health.read_errors.iter();
+            for ((field, fault), count) in
+                told_together(errors.map(|((field, fault), n)| ((*field, fault.as_str()), n)))
+            {
+                let attributes = [KeyValue::new(name::ERROR_TYPE, fault), KeyValue::new(name::FIELD, field.as_str())];
+                sink(count as f64, &attributes);
             }
         }
         Metric::OpenErrors => {
-            for (fault, count) in &health.open_errors {
-                sink(*count as f64, &[KeyValue::new(name::ERROR_TYPE, fault.as_str())]);
+            let errors = health.open_errors.iter();
+            for (fault, count) in told_together(errors.map(|(fault, n)| (fault.as_str(), n))) {
+                sink(count as f64, &[KeyValue::new(name::ERROR_TYPE, fault)]);
             }
         }
         Metric::EnergyDiscarded => {
@@ -140,6 +146,13 @@ fn of_sampler(shared: &Shared, snapshot: &GpuSnapshot, metric: Metric, sink: Sin
         }
         _ => {}
     }
+}
+
+/// Codes that have no name of their own share one, so they are one series.
+fn told_together<'a, K: Ord>(counts: impl Iterator<Item = (K, &'a u64)>) -> BTreeMap<K, u64> {
+    let mut together = BTreeMap::new();
+    counts.for_each(|(key, count)| *together.entry(key).or_default() += count);
+    together
 }
 
 /// What one device told.

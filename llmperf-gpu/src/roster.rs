@@ -1,18 +1,24 @@
 //! The devices that are sampled: what the driver lists now, against what it listed before.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
     Condition, DeviceId, DeviceInfo, Found, Selection,
+    check::is_limit,
     settings::Settings,
     tracked::Tracked,
     visible::{Resolved, resolve},
 };
 
+/// Most devices that are remembered after they went.
+const MOST_GONE: usize = 64;
+
 /// The devices that are sampled.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     pub(crate) devices: Vec<Tracked>,
+    /// Those that went, the last one at the end: if one comes back, its sums go on where they were.
+    gone: VecDeque<Tracked>,
     /// Places of the list that never told what they are.
     pub(crate) nameless: usize,
     said_unclear: bool,
@@ -35,7 +41,12 @@ impl Roster {
         let (mut there, mut silent) = (Vec::new(), Vec::new());
         for entry in found {
             match entry.device {
-                Ok(device) => there.push(device),
+                // Listed twice it would be given its energy twice.
+                Ok(device) if there.iter().any(|other: &DeviceInfo| other.id == device.id) => {}
+                Ok(mut device) => {
+                    device.power_limit_watts = device.power_limit_watts.filter(is_limit);
+                    there.push(device);
+                }
                 Err(_) => silent.push(entry.index),
             }
         }
@@ -53,7 +64,7 @@ impl Roster {
             let known = before.iter().position(|device| device.info.id == info.id);
             let mut device = match known {
                 Some(place) => before.swap_remove(place),
-                None => Tracked::new(info.clone(), serves(&info, settings)),
+                None => self.come_back(&info).unwrap_or_else(|| Tracked::new(info.clone(), serves(&info, settings))),
             };
             device.found(info);
             self.devices.push(device);
@@ -67,11 +78,31 @@ impl Roster {
                 self.devices.push(device);
             } else {
                 changes.gone.push(device.info.id.clone());
+                self.remember(device);
             }
         }
         self.nameless = nameless;
         self.devices.sort_by(|a, b| (a.info.index, &a.info.id).cmp(&(b.info.index, &b.info.id)));
         changes
+    }
+
+    /// No device is sampled any more, until the list is looked at again.
+    pub(crate) fn clear(&mut self) {
+        self.nameless = 0;
+        std::mem::take(&mut self.devices).into_iter().for_each(|device| self.remember(device));
+    }
+
+    fn remember(&mut self, mut device: Tracked) {
+        device.silence(Condition::Lost);
+        if self.gone.len() == MOST_GONE {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(device);
+    }
+
+    fn come_back(&mut self, info: &DeviceInfo) -> Option<Tracked> {
+        let place = self.gone.iter().position(|device| device.info.id == info.id)?;
+        self.gone.remove(place)
     }
 
     /// The driver is out of reach: no device tells anything.
@@ -120,7 +151,7 @@ impl Roster {
     }
 }
 
-/// Chosen itself, or a part of one that is, or the whole of a part that is.
+/// Chosen itself, or a part of one that is.
 fn is_chosen(device: &DeviceInfo, chosen: &[DeviceId]) -> bool {
     chosen.contains(&device.id) || device.parent.as_ref().is_some_and(|parent| chosen.contains(parent))
 }

@@ -17,6 +17,7 @@ use crate::{
     Clock, DeviceId, GpuBackend, GpuSnapshot, GpuWindow, Group, LocalModel, SamplerState, Selection,
     calls::{CallObserver, Correlation},
     engine::Engine,
+    guarded::Guarded,
     machine::LOOK_AGAIN_AFTER,
     metrics::{TABLE, scope},
     observed,
@@ -44,7 +45,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 /// ```
 #[must_use = "a sampler does nothing until `start`"]
 pub struct Sampler {
-    backend: Box<dyn GpuBackend>,
+    backend: Guarded,
     settings: Settings,
     clock: Clock,
     stop_limit: Duration,
@@ -62,7 +63,7 @@ impl Sampler {
     /// Samples by a backend of your choice.
     pub fn new(backend: impl GpuBackend + 'static) -> Self {
         Self {
-            backend: Box::new(backend),
+            backend: Guarded::new(backend),
             settings: Settings::default(),
             clock: Clock::system(),
             stop_limit: STOP_LIMIT,
@@ -169,7 +170,7 @@ impl Sampler {
         let engine = Engine::new(self.backend, self.settings, Arc::clone(&shared), Arc::clone(&correlation));
         let (commands, inbox) = mpsc::channel();
         let (done, ended) = mpsc::sync_channel(1);
-        let thread = Thread { engine, inbox, shared: Arc::clone(&shared), correlation: Arc::clone(&correlation), done };
+        let thread = Thread { engine, inbox, shared: Arc::clone(&shared), done };
         let spawned = thread::Builder::new().name("llmperf-gpu".into()).spawn(move || thread.run());
         if let Err(error) = spawned {
             no_thread(&shared, &error);
@@ -191,7 +192,7 @@ impl Sampler {
         let (settings, clock) = (&self.settings, &self.clock);
         let meters = self.instrumentation.clone().unwrap_or_else(Instrumentation::global).meters(scope(), TABLE);
         let outlet = Outlet::new(self.instrumentation.clone(), meters);
-        let grace = settings.max_age() + Duration::from_secs(2);
+        let grace = settings.max_age().saturating_add(Duration::from_secs(2));
         self.correlation.set_up(settings.models.clone(), clock.clone(), grace, outlet);
         Arc::new(Shared::new(clock.clone(), settings.max_age()))
     }
@@ -294,37 +295,40 @@ struct Thread {
     engine: Engine,
     inbox: Receiver<Command>,
     shared: Arc<Shared>,
-    correlation: Arc<Correlation>,
     done: SyncSender<()>,
 }
 
 impl Thread {
     fn run(mut self) {
         loop {
-            refresh_instruments(&self.shared, &self.correlation);
             let next = self.tick();
             let sleep = next.saturating_sub(self.shared.clock.now()).min(LONGEST_SLEEP);
             match self.inbox.recv_timeout(sleep) {
-                Ok(Command::Pause) => self.engine.pause(),
-                Ok(Command::Resume) => self.engine.resume(),
+                Ok(Command::Pause) => self.whatever_happens(Engine::pause),
+                Ok(Command::Resume) => self.whatever_happens(Engine::resume),
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        self.engine.stop();
+        self.whatever_happens(Engine::stop);
         // Nobody waits any more if the limit has passed.
         let _late = self.done.try_send(());
     }
 
-    /// One tick. A backend that panics is left alone for a while, and does not end the thread.
     fn tick(&mut self) -> Duration {
-        match panic::catch_unwind(AssertUnwindSafe(|| self.engine.tick())) {
-            Ok(next) => next,
-            Err(_) => {
-                tracing::warn!(target: "llmperf", "the GPU sampler's backend panicked");
-                self.shared.clock.now() + LOOK_AGAIN_AFTER
-            }
-        }
+        let now = self.shared.clock.now();
+        let mut next = now.saturating_add(LOOK_AGAIN_AFTER);
+        self.whatever_happens(|engine| {
+            refresh_instruments(&engine.shared, &engine.correlation);
+            next = engine.tick();
+        });
+        next
+    }
+
+    /// A panic of what is called from here (a backend's is caught closer to it: this is one of a meter provider, or of
+    /// a subscriber of logs) does not end the thread.
+    fn whatever_happens(&mut self, what: impl FnOnce(&mut Engine)) {
+        let _panic = panic::catch_unwind(AssertUnwindSafe(|| what(&mut self.engine)));
     }
 }
 

@@ -175,6 +175,6 @@ impl Default for Settings {
 impl Settings {
     /// What is older than this is not told any more.
     pub(crate) fn max_age(&self) -> Duration {
-        (self.every * 3).max(Duration::from_secs(3))
+        self.every.saturating_mul(3).max(Duration::from_secs(3))
     }
 }

@@ -118,7 +118,7 @@ impl Tracked {
             *traffic = Traffic::new(self.sent.up_to(traffic.sent), self.received.up_to(traffic.received));
         }
         if whole {
-            self.condition = self.condition_of(&sample, asked);
+            self.condition = condition_of(&sample);
             self.sample = sample;
         } else {
             self.sample.refresh_energy(&sample);
@@ -163,16 +163,6 @@ impl Tracked {
             && self.info.parent.is_none()
     }
 
-    fn condition_of(&self, sample: &DeviceSample, asked: Fields) -> Condition {
-        let tells = Field::ALL.iter().any(|field| sample.status(*field).is_ok());
-        let may_tell = Field::ALL.iter().any(|field| self.capabilities.has_worked(*field));
-        let refuses = |field| {
-            let fault = sample.status(field).err().and_then(crate::Absence::fault);
-            fault.is_some_and(|fault| fault.is_unsupported() || fault.is_denied())
-        };
-        if !tells && !may_tell && asked.iter().all(refuses) { Condition::NoFigures } else { Condition::Ok }
-    }
-
     /// Whether it has no memory of its own to tell of, though it tells other things.
     fn has_unified_memory(&self) -> bool {
         self.condition == Condition::Ok
@@ -201,6 +191,12 @@ impl Tracked {
     pub(crate) fn sample(&self) -> &DeviceSample {
         &self.sample
     }
+}
+
+/// Of a sample of all that is asked: a device that tells nothing does not work, whatever it says why.
+fn condition_of(sample: &DeviceSample) -> Condition {
+    let tells = Field::ALL.iter().any(|field| sample.status(*field).is_ok());
+    if tells { Condition::Ok } else { Condition::NoFigures }
 }
 
 /// A counter of the driver's that starts anew when the driver does, as one that never goes back.
