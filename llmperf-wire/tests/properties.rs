@@ -4,7 +4,7 @@
 #[path = "messages/mod.rs"]
 mod messages;
 
-use llmperf_wire::{Decoder, Dialect, Event};
+use llmperf_wire::{Decoder, Dialect, Event, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -401,6 +401,17 @@ fn as_object(fields: std::collections::BTreeMap<String, serde_json::Value>) -> s
     fields.into_iter().collect()
 }
 
+/// A report as one payload gives it: the input and output of Gemini's are sums with what earlier reports told
+/// (`tests/gemini/usages.rs`).
+fn reported(dialect: Dialect, usage: Option<Usage>) -> Option<Usage> {
+    usage.map(|mut usage| {
+        if matches!(dialect, Dialect::Gemini | Dialect::GeminiArray) {
+            (usage.input, usage.output) = (None, None);
+        }
+        usage
+    })
+}
+
 /// What one payload says, but for what payloads repeat of their answer.
 fn said(decoder: &mut Decoder, payload: &str) -> String {
     let mut said = String::new();
@@ -411,7 +422,7 @@ fn said(decoder: &mut Decoder, payload: &str) -> String {
                 "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 chunk.outputs().collect::<Vec<_>>(),
                 chunk.finishes().collect::<Vec<_>>(),
-                chunk.usage,
+                reported(dialect, chunk.usage),
                 chunk.failure,
                 chunk.tokens,
                 chunk.timings,
