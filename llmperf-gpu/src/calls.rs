@@ -43,6 +43,14 @@ struct SetUp {
 struct Inbox {
     notices: Vec<Notice>,
     lost: u64,
+    /// Nobody takes anything out.
+    closed: bool,
+}
+
+impl Inbox {
+    fn take(&mut self) -> Self {
+        Self { notices: std::mem::take(&mut self.notices), lost: std::mem::take(&mut self.lost), closed: self.closed }
+    }
 }
 
 #[derive(Debug)]
@@ -69,7 +77,7 @@ impl Correlation {
         shared: &Shared,
     ) -> u64 {
         let Some(set_up) = self.set_up.get().filter(|set_up| !set_up.models.is_empty()) else { return 0 };
-        let inbox = std::mem::take(&mut *lock(&self.inbox));
+        let inbox = lock(&self.inbox).take();
         let mut ledger = lock(&set_up.ledger);
         if inbox.lost > 0 {
             ledger.forget_all(inbox.lost);
@@ -97,6 +105,22 @@ impl Correlation {
         untracked
     }
 
+    /// The driver is closed for longer: what has ended is let out as far as it is known, and calls are not watched until
+    /// [`watch`](Self::watch). Tells how many calls could not be watched so far, those in flight among them.
+    pub(crate) fn rest(&self, now: Duration, shared: &Shared) -> u64 {
+        self.settle(now, &[], &[], shared);
+        *lock(&self.inbox) = Inbox { closed: true, ..Inbox::default() };
+        let Some(set_up) = self.set_up.get() else { return 0 };
+        let mut ledger = lock(&set_up.ledger);
+        ledger.forget_all(0);
+        ledger.untracked()
+    }
+
+    /// Calls that begin from now on are watched again.
+    pub(crate) fn watch(&self) {
+        lock(&self.inbox).closed = false;
+    }
+
     /// Joules per output token of each local model.
     pub(crate) fn fleet(&self) -> Vec<FleetAverage> {
         self.set_up.get().map(|set_up| lock(&set_up.ledger).fleet()).unwrap_or_default()
@@ -120,6 +144,9 @@ impl Correlation {
         let is_it = |local: &LocalModel| *local.model == *model && local.side.is_none_or(|only| only == side);
         let Some(place) = set_up.models.iter().position(is_it) else { return };
         let mut inbox = lock(&self.inbox);
+        if inbox.closed {
+            return;
+        }
         if inbox.notices.len() < MOST_NOTICES {
             let notice = make(place, set_up.clock.now());
             inbox.notices.push(notice);

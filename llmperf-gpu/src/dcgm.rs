@@ -22,8 +22,9 @@ use page::Page;
 pub struct DcgmExporter {
     address: String,
     limit: Duration,
-    page: Option<Page>,
-    /// Devices that were given their figures of this page.
+    /// The last scrape, or why there is none.
+    page: Option<Result<Page, BackendError>>,
+    /// Devices that were told what came of it.
     told: BTreeSet<DeviceId>,
 }
 
@@ -35,7 +36,7 @@ impl DcgmExporter {
         Self { address, limit: Duration::from_secs(2), page: None, told }
     }
 
-    /// How long a scrape may take. Default: two seconds.
+    /// How long a scrape may take, the look-up of the host's name aside. Default: two seconds.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -43,20 +44,19 @@ impl DcgmExporter {
     }
 
     fn scrape(&mut self) -> Result<&Page, BackendError> {
-        let address = Address::parse(&self.address)?;
-        let text = http::get(&address, self.limit)?;
         self.told.clear();
-        Ok(self.page.insert(Page::parse(&text)))
+        let text = Address::parse(&self.address).and_then(|address| http::get(&address, self.limit));
+        self.page.insert(text.map(|text| Page::parse(&text))).as_ref().map_err(Clone::clone)
     }
 
-    /// A page that this device has not been told of.
+    /// A scrape that this device has not been told of; one that failed has failed for all devices.
     fn page_for(&mut self, device: &DeviceId) -> Result<&Page, BackendError> {
         if self.page.is_none() || self.told.contains(device) {
-            self.page = None;
-            self.scrape()?;
+            // What came of it is found below.
+            let _kept = self.scrape();
         }
         self.told.insert(device.clone());
-        self.page.as_ref().ok_or(BackendError::from(Fault::NoData))
+        self.page.as_ref().ok_or(BackendError::from(Fault::NoData))?.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -70,10 +70,12 @@ impl GpuBackend for DcgmExporter {
     }
 
     fn devices(&mut self) -> Result<Vec<Found>, BackendError> {
-        let page = match self.page.take() {
-            Some(page) if self.told.is_empty() => &*self.page.insert(page),
-            _ => self.scrape()?,
-        };
+        if self.told.is_empty()
+            && let Some(Ok(page)) = &self.page
+        {
+            return Ok(page.devices().map(Found::device).collect());
+        }
+        let page = self.scrape()?;
         Ok(page.devices().map(Found::device).collect())
     }
 

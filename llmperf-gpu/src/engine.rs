@@ -121,7 +121,6 @@ impl Engine {
                 let energy = if self.settings.energy_every.is_some() { self.due.energy } else { Duration::MAX };
                 self.due.whole.min(energy).max(now)
             }
-            // Calls in flight are settled meanwhile, and the state is told.
             _ => self.machine.opens_at().map_or(Duration::MAX, |opens| opens.max(now)),
         }
     }
@@ -182,8 +181,14 @@ impl Engine {
             return;
         }
         self.sample(plan, whole, advances);
-        let took = self.shared.clock.now().saturating_sub(now);
+        let ended = self.shared.clock.now();
+        let took = ended.saturating_sub(now);
         self.hurry = took > self.settings.every;
+        if self.hurry {
+            // A driver that is slow is not asked without a break.
+            self.due.whole = ended.saturating_add(self.settings.every);
+            self.due.energy = self.due.whole;
+        }
         self.health.ticks += 1;
         self.health.late_ticks += u64::from(self.hurry);
         self.health.last_tick = took;
@@ -300,9 +305,15 @@ impl Engine {
 
     /// Moves the state on, and says so in one line if it is another one.
     fn happen(&mut self, happening: Happening, why: &str) {
-        let changed = self.machine.on(self.shared.clock.now(), happening);
-        if changed.is_some() {
+        let now = self.shared.clock.now();
+        let changed = self.machine.on(now, happening);
+        if let Some(state) = changed {
             self.reason = (!why.is_empty()).then(|| why.to_owned());
+            if matches!(state, SamplerState::Unavailable | SamplerState::Paused | SamplerState::Stopped) {
+                self.health.calls_untracked = self.correlation.rest(now, &self.shared);
+            } else {
+                self.correlation.watch();
+            }
         }
         let (state, backend) = (self.machine.state().as_str(), self.backend.name());
         match changed {

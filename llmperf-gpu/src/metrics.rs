@@ -100,7 +100,7 @@ table! {
     ReadErrors: "llmperf.gpu.sampler.read_errors", Kind::Counter, "{error}", "Figures that had no value, by what the driver said";
     OpenErrors: "llmperf.gpu.sampler.open_errors", Kind::Counter, "{error}", "Failures to open the driver or to list its devices";
     EnergyDiscarded: "llmperf.gpu.sampler.energy_breaks", Kind::Counter, "{event}", "Energy counters that went back or told what cannot be";
-    Untracked: "llmperf.gpu.sampler.untracked_calls", Kind::Counter, "{call}", "Calls whose energy could not be watched: too many at once";
+    Untracked: "llmperf.gpu.sampler.untracked_calls", Kind::Counter, "{call}", "Calls whose energy could not be watched: too many at once, or the driver was closed meanwhile";
 }
 
 impl Metric {

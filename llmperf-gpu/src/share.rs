@@ -51,10 +51,6 @@ impl Presence {
     fn seconds_within(&self, advance: &Advance) -> f64 {
         self.to.min(advance.to).saturating_sub(self.from.max(advance.from)).as_secs_f64()
     }
-
-    fn covers(&self, from: Duration, to: Duration) -> bool {
-        self.from <= from && self.to >= to
-    }
 }
 
 /// What of a stretch is one call's.
@@ -75,6 +71,8 @@ pub(crate) struct Portion {
 }
 
 /// Divides a stretch among calls; the portions are in their order. Tells the seconds in which any call was in flight.
+///
+/// One sweep over the starts and ends: thousands of calls that come and go in a stretch cost no more than sorting them.
 pub(crate) fn divide(advance: &Advance, calls: &[Presence]) -> (Vec<Portion>, f64) {
     let mut portions = vec![Portion::default(); calls.len()];
     let seconds = advance.to.saturating_sub(advance.from).as_secs_f64();
@@ -82,40 +80,33 @@ pub(crate) fn divide(advance: &Advance, calls: &[Presence]) -> (Vec<Portion>, f6
         return (portions, 0.0);
     }
     let watts = advance.joules / seconds;
-    let rates: Vec<Option<f64>> = calls.iter().map(|call| rate(call, advance)).collect();
-    let mut cuts: Vec<Duration> = calls.iter().flat_map(|call| [call.from, call.to]).collect();
-    cuts.extend([advance.from, advance.to]);
-    cuts.retain(|cut| (advance.from..=advance.to).contains(cut));
-    cuts.sort_unstable();
-    cuts.dedup();
-
-    let mut busy = 0.0;
-    for piece in cuts.windows(2) {
-        let [from, to] = *piece else { continue };
-        let in_flight: Vec<usize> = (0..calls.len()).filter(|call| covers(calls, *call, from, to)).collect();
-        if in_flight.is_empty() {
-            continue;
-        }
-        let time = (to - from).as_secs_f64();
-        busy += time;
-        let count = in_flight.len() as f64;
-        let weights = weights(&in_flight, calls, &rates);
-        let sum: f64 = weights.iter().sum();
-        for (call, weight) in in_flight.iter().zip(&weights) {
-            let Some(portion) = portions.get_mut(*call) else { continue };
-            portion.equal += watts * time / count;
-            portion.by_tokens += watts * time * if sum > 0.0 { weight / sum } else { 1.0 / count };
-            portion.whole += watts * time;
-            portion.seconds += time;
-            portion.even_seconds += time / count;
-            portion.crowd_seconds += time * count;
+    let mut edges = Vec::with_capacity(calls.len() * 2);
+    for (place, call) in calls.iter().enumerate() {
+        let (from, to) = (call.from.max(advance.from), call.to.min(advance.to));
+        if from < to {
+            edges.extend([(from, place, true), (to, place, false)]);
         }
     }
-    (portions, busy)
-}
+    edges.sort_unstable_by_key(|(at, ..)| *at);
 
-fn covers(calls: &[Presence], call: usize, from: Duration, to: Duration) -> bool {
-    calls.get(call).is_some_and(|call| call.covers(from, to))
+    let (mut crowd, mut curve, mut now) = (Crowd::default(), Curve::default(), advance.from);
+    let mut at_start = vec![Curve::default(); calls.len()];
+    for (at, place, starts) in edges {
+        curve.go_on(at.saturating_sub(now).as_secs_f64(), &crowd);
+        now = at;
+        let (Some(call), Some(start), Some(portion)) =
+            (calls.get(place), at_start.get_mut(place), portions.get_mut(place))
+        else {
+            continue;
+        };
+        crowd.change(call, rate(call, advance), starts);
+        if starts {
+            *start = curve;
+        } else {
+            *portion = curve.portion_since(start, watts, call, rate(call, advance));
+        }
+    }
+    (portions, curve.busy.value())
 }
 
 /// Tokens per second while a call is in the stretch; absent while it waits.
@@ -124,12 +115,110 @@ fn rate(call: &Presence, advance: &Advance) -> Option<f64> {
     call.tokens.map(|tokens| if seconds > 0.0 { tokens.max(0.0) / seconds } else { 0.0 })
 }
 
-fn weights(in_flight: &[usize], calls: &[Presence], rates: &[Option<f64>]) -> Vec<f64> {
-    let rate = |call: &usize| rates.get(*call).copied().flatten();
-    let streaming: Vec<f64> = in_flight.iter().filter_map(rate).collect();
-    let mean = if streaming.is_empty() { 0.0 } else { streaming.iter().sum::<f64>() / streaming.len() as f64 };
-    let prefill = |call: &usize| calls.get(*call).map_or(0.0, |call| call.prefill_weight.max(0.0));
-    in_flight.iter().map(|call| rate(call).unwrap_or_else(|| mean * prefill(call))).collect()
+/// The calls in flight at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Crowd {
+    calls: u32,
+    /// Those that had their first token.
+    streaming: u32,
+    /// Those that make tokens in this stretch.
+    making: u32,
+    /// The sum of the rates of those that stream.
+    rates: Sum,
+    /// The sum of the weights of those that wait.
+    waiting: Sum,
+}
+
+impl Crowd {
+    fn change(&mut self, call: &Presence, rate: Option<f64>, starts: bool) {
+        let (sign, count) = if starts { (1.0, 1) } else { (-1.0, -1) };
+        self.calls = self.calls.saturating_add_signed(count);
+        match rate {
+            Some(rate) => {
+                self.streaming = self.streaming.saturating_add_signed(count);
+                self.rates.add(sign * rate);
+                if rate > 0.0 {
+                    self.making = self.making.saturating_add_signed(count);
+                }
+            }
+            None => self.waiting.add(sign * call.prefill_weight.max(0.0)),
+        }
+    }
+}
+
+/// Integrals over time from the start of a stretch on. A call's portion is what they rise by while it is in flight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    busy: Sum,
+    even: Sum,
+    crowd: Sum,
+    /// Of one by the weight of all: times its rate, the token share of a call that streams.
+    per_rate: Sum,
+    /// Of the mean rate by the weight of all: times its prefill weight, that of a call that waits.
+    per_wait: Sum,
+    /// Of one by the number of calls, where nobody makes tokens.
+    unweighted: Sum,
+}
+
+impl Curve {
+    fn go_on(&mut self, time: f64, crowd: &Crowd) {
+        if crowd.calls == 0 {
+            return;
+        }
+        let count = f64::from(crowd.calls);
+        self.busy.add(time);
+        self.even.add(time / count);
+        self.crowd.add(time * count);
+        if crowd.making == 0 {
+            self.unweighted.add(time / count);
+            return;
+        }
+        let rates = crowd.rates.value();
+        let mean = rates / f64::from(crowd.streaming);
+        let weight = rates + mean * crowd.waiting.value();
+        self.per_rate.add(time / weight);
+        self.per_wait.add(time * mean / weight);
+    }
+
+    fn portion_since(&self, start: &Self, watts: f64, call: &Presence, rate: Option<f64>) -> Portion {
+        let weighted = match rate {
+            Some(rate) => rate * self.per_rate.since(start.per_rate),
+            None => call.prefill_weight.max(0.0) * self.per_wait.since(start.per_wait),
+        };
+        let (seconds, even_seconds) = (self.busy.since(start.busy), self.even.since(start.even));
+        Portion {
+            equal: watts * even_seconds,
+            by_tokens: watts * (weighted + self.unweighted.since(start.unweighted)),
+            whole: watts * seconds,
+            seconds,
+            even_seconds,
+            crowd_seconds: self.crowd.since(start.crowd),
+        }
+    }
+}
+
+/// A sum that keeps what rounding loses: what is taken away again leaves nothing behind, however large it was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    high: f64,
+    low: f64,
+}
+
+impl Sum {
+    fn add(&mut self, value: f64) {
+        let high = self.high + value;
+        let part = high - self.high;
+        self.low += (self.high - (high - part)) + (value - part);
+        self.high = high;
+    }
+
+    fn value(self) -> f64 {
+        self.high + self.low
+    }
+
+    fn since(self, start: Self) -> f64 {
+        (self.high - start.high) + (self.low - start.low)
+    }
 }
 
 #[cfg(test)]
@@ -200,6 +289,35 @@ mod tests {
         assert_eq!((portions[0], busy), (Portion::default(), 0.0));
     }
 
+    /// The same by a reference that divides each millisecond by itself.
+    fn token_shares(advance: &Advance, calls: &[Presence]) -> Vec<f64> {
+        let watts = advance.joules / (advance.to - advance.from).as_secs_f64();
+        let mut shares = vec![0.0; calls.len()];
+        for millisecond in advance.from.as_millis() as u64..advance.to.as_millis() as u64 {
+            let now = at(millisecond);
+            let in_flight = |call: &&Presence| call.from <= now && now < call.to;
+            let rates: Vec<f64> = calls.iter().filter(in_flight).filter_map(|call| rate(call, advance)).collect();
+            let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+            let weight = |call: &Presence| rate(call, advance).unwrap_or(mean * call.prefill_weight);
+            let all: f64 = calls.iter().filter(in_flight).map(weight).sum();
+            let count = calls.iter().filter(in_flight).count() as f64;
+            for (share, call) in shares.iter_mut().zip(calls).filter(|(_, call)| in_flight(call)) {
+                *share += watts * 1e-3 * if all > 0.0 { weight(call) / all } else { 1.0 / count };
+            }
+        }
+        shares
+    }
+
+    #[test]
+    fn a_burst_beside_a_slow_call_takes_nothing_from_it() {
+        let mut burst = call(0, 1_000, Some(500.0));
+        burst.to = Duration::from_nanos(1);
+        let (portions, busy) = divide(&advance(0, 1_000, 300.0), &[burst, call(0, 1_000, Some(0.001))]);
+        assert_near(portions[0].by_tokens + portions[1].by_tokens, 300.0);
+        assert_near(portions[1].by_tokens, 300.0 - 300.0e-9);
+        assert_near(busy, 1.0);
+    }
+
     /// The time that any call covers, by a reference that looks at every millisecond.
     fn covered(from: u64, to: u64, calls: &[(u64, u64)]) -> f64 {
         let busy = (from..to).filter(|millisecond| calls.iter().any(|(a, b)| a <= millisecond && millisecond < b));
@@ -207,6 +325,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_sweep_divides_as_piece_by_piece(
+            calls in prop::collection::vec((0_u64..400, 0_u64..250, prop::option::of(0.0_f64..500.0), 0.0_f64..4.0), 0..8),
+        ) {
+            let presences: Vec<Presence> = calls
+                .iter()
+                .map(|(from, length, tokens, prefill_weight)| Presence {
+                    prefill_weight: *prefill_weight,
+                    ..call(*from, from + length, *tokens)
+                })
+                .collect();
+            let stretch = advance(50, 350, 210.0);
+            let (portions, _) = divide(&stretch, &presences);
+            for (portion, expected) in portions.iter().zip(token_shares(&stretch, &presences)) {
+                prop_assert!((portion.by_tokens - expected).abs() < 1e-9, "{} J, {expected} J by the reference", portion.by_tokens);
+            }
+        }
+
         #[test]
         fn the_shares_add_up_to_the_energy_of_the_busy_time(
             calls in prop::collection::vec((0_u64..4_000, 0_u64..2_500, prop::option::of(0.0_f64..500.0)), 0..12),

@@ -85,7 +85,7 @@ pub struct Health {
     pub energy_resets: u64,
     /// Increases of an energy counter that cannot have been.
     pub energy_rejected: u64,
-    /// Calls that could not be watched: too many at once.
+    /// Calls that could not be watched to their end: too many at once, or the driver was closed meanwhile.
     pub calls_untracked: u64,
 }
 

@@ -130,3 +130,63 @@ fn where_nobody_listens_the_sampler_backs_off() {
     assert!(ticks <= 25, "{ticks} tries in an hour");
     assert!(sampler.snapshot().reason.clone().unwrap().contains("unreachable"), "{:?}", sampler.snapshot().reason);
 }
+
+/// What comes of one answer.
+fn state_after(answer: &str) -> (State, usize) {
+    let ((exporter, address), clock, probe) = (Exporter::start(), Clock::manual(), Probe::new());
+    exporter.shows(answer);
+    let mut sampler = sampler(address, &clock, &probe);
+    sampler.tick();
+    let snapshot = sampler.snapshot();
+    (snapshot.state, snapshot.devices.iter().filter(|device| device.sample.power_watts.is_ok()).count())
+}
+
+#[test]
+fn half_an_answer_is_none() {
+    let line = "DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-0\"} 72.5\n";
+    let length = line.len();
+    let answer = |headers: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{headers}\r\n{body}");
+    assert_eq!(state_after(&answer("", line)), (State::Running, 1));
+    assert_eq!(state_after(&answer(&format!("Content-Length: {length}\r\n"), line)), (State::Running, 1));
+    assert_eq!(state_after(&answer(&format!("content-length: {}\r\n", length + 1), line)), (State::Backoff, 0));
+    assert_eq!(state_after(&answer("", &format!("{line}DCGM_FI_DEV_POWER_USAGE{{UUID=\"GPU-1\"}} 7"))).1, 1);
+    let pieces = answer("Transfer-Encoding: chunked\r\n", &format!("{length:x}\r\n{line}\r\n0\r\n\r\n"));
+    assert_eq!(state_after(&pieces), (State::Backoff, 0));
+}
+
+#[test]
+fn an_exporter_that_never_ends_its_answer_is_given_up() {
+    // One that says nothing, and one that says a line now and then.
+    for talks in [false, true] {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Each connection is served until whoever asked has gone.
+        thread::spawn(move || {
+            for mut connection in listener.incoming().flatten() {
+                let line = b"HTTP/1.1 200 OK\r\n\r\nDCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-0\"} 72.5\n";
+                while talks && connection.write_all(line).is_ok() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                let _gone = connection.read_to_end(&mut Vec::new());
+            }
+        });
+        let exporter = DcgmExporter::new(format!("http://{address}")).limit(Duration::from_millis(50));
+        let mut sampler = Sampler::new(exporter).devices(Selection::All).clock(&Clock::manual()).by_hand();
+        sampler.tick();
+        let snapshot = sampler.snapshot();
+        assert_eq!((snapshot.state, snapshot.health.open_errors.get(&Fault::Timeout)), (State::Backoff, Some(&1)));
+    }
+}
+
+#[test]
+fn a_scrape_that_fails_is_not_tried_again_for_each_device() {
+    let ((exporter, address), clock, probe) = (Exporter::start(), Clock::manual(), Probe::new());
+    exporter.used(1_000);
+    let mut sampler = sampler(address, &clock, &probe);
+    sampler.tick();
+    assert_eq!((sampler.snapshot().devices.len(), exporter.scrapes()), (2, 1));
+    exporter.shows("HTTP/1.0 500 No\r\n\r\n");
+    clock.advance(Duration::from_secs(1));
+    sampler.tick();
+    assert_eq!((sampler.snapshot().state, exporter.scrapes()), (State::Backoff, 2));
+}

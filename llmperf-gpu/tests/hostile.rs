@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
-use llmperf_core::testing::Probe;
+use llmperf_core::{Instrumentation, testing::Probe};
 use llmperf_gpu::{
     BackendError, ByHand, Clock, Condition, DeviceId, DeviceInfo, DeviceSample, EnergySource, Fault, Fields, Found,
-    GpuBackend, Group, Incident, Memory, Sampler, SamplerState, ScriptedGpus, Selection, Utilization,
+    GpuBackend, Group, Incident, LocalModel, Memory, Sampler, SamplerState, ScriptedGpus, Selection, Utilization,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -301,4 +301,57 @@ fn values_that_mean_nothing_are_not_told() {
         tick(&mut sampler, &clock);
         assert_eq!(sampler.snapshot().devices[0].sample.power_watts, Err(Fault::OutOfRange.into()), "{watts}");
     }
+}
+
+/// A sampler whose model runs here, and what its calls are made with.
+fn with_calls(gpus: &ScriptedGpus, clock: &Clock) -> (ByHand, Probe) {
+    let sampler = sampler(gpus, clock).local(LocalModel::new("llama"));
+    let probe = Probe::with(|builder| builder.observer(sampler.observer()));
+    (sampler.instrumentation(probe.instrumentation().clone()).by_hand(), probe)
+}
+
+#[test]
+fn calls_are_not_kept_for_a_sampler_that_does_not_look_at_them() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let sampler = sampler(&gpus, &clock).local(LocalModel::new("llama"));
+    let instrumentation = Instrumentation::builder().observer(sampler.observer()).build();
+    let mut sampler = sampler.by_hand();
+    let kept = || {
+        let call = || drop(instrumentation.chat("vllm", "llama").start());
+        (0..100).for_each(|_| call());
+        allocation_counter::measure(|| (0..5_000).for_each(|_| call())).bytes_current
+    };
+    tick(&mut sampler, &clock);
+    assert!(kept() > 100_000, "they wait for the next sample");
+    tick(&mut sampler, &clock);
+    sampler.pause();
+    assert!(kept() < 50_000, "paused");
+    sampler.resume();
+    gpus.refuse(Some(Fault::LibraryNotFound));
+    tick(&mut sampler, &clock);
+    assert!(kept() < 50_000, "without a driver");
+}
+
+#[test]
+fn a_call_that_ended_before_a_pause_is_told_and_one_in_flight_is_forgotten() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let (mut sampler, probe) = with_calls(&gpus, &clock);
+    tick(&mut sampler, &clock);
+    let (ended, in_flight) = (probe.chat("vllm", "llama").start(), probe.chat("vllm", "llama").start());
+    gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(300_000));
+    tick(&mut sampler, &clock);
+    clock.advance(SECOND / 2);
+    drop(ended);
+    sampler.pause();
+    let told = probe.points("llmperf.gpu.call.energy");
+    assert_eq!(told.iter().map(|point| point.sum).collect::<Vec<_>>(), [150.0]);
+    assert_eq!(told[0].attribute("llmperf.gpu.quality"), "partial_gpus", "its end is not known");
+    assert_eq!(sampler.snapshot().health.calls_untracked, 1);
+    sampler.resume();
+    drop(in_flight);
+    tick(&mut sampler, &clock);
+    drop(probe.chat("vllm", "llama").start());
+    gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(600_000));
+    tick(&mut sampler, &clock);
+    assert_eq!(probe.count("llmperf.gpu.call.energy"), 2.0, "calls are watched again");
 }

@@ -72,6 +72,19 @@ fn missed_ticks_are_not_made_up_for() {
 }
 
 #[test]
+fn a_slow_driver_is_left_alone_for_as_long_between_two_ticks() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    gpus.slow_down(&clock, SECOND * 5);
+    let mut sampler = sampler(&gpus, &clock).energy_every(Duration::from_millis(100)).by_hand();
+    for tick in 1..10 {
+        let next = sampler.tick();
+        assert_eq!(next, clock.now() + SECOND);
+        assert_eq!(sampler.snapshot().health.late_ticks, tick);
+        clock.advance(next - clock.now());
+    }
+}
+
+#[test]
 fn counters_of_the_driver_never_go_back() {
     let (gpus, clock, probe) = (gpus(), Clock::manual(), Probe::new());
     let mut sampler = sampler(&gpus, &clock)

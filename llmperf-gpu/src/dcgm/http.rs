@@ -11,6 +11,9 @@ use crate::{BackendError, Fault};
 /// The longest answer that is read.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
+/// The longest that an answer is waited for, whatever was asked for.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
 /// Where to ask for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
@@ -58,13 +61,29 @@ pub(super) fn get(address: &Address, limit: Duration) -> Result<String, BackendE
     let (head, body) = answer.split_once("\r\n\r\n").ok_or(BackendError::from(Fault::Malformed))?;
     let status = head.lines().next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
     match status {
-        "200" => Ok(body.to_owned()),
+        "200" => whole(head, body).map(ToOwned::to_owned),
         other => Err(BackendError::new(Fault::Unreachable, format!("answers with status {other:?}"))),
     }
 }
 
+/// The lines that arrived whole: half a number is a number too.
+fn whole<'a>(head: &str, body: &'a str) -> Result<&'a str, BackendError> {
+    let header = |name: &str| {
+        let headers = head.lines().filter_map(|line| line.split_once(':'));
+        headers.filter(|(key, _)| key.trim().eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    };
+    if header("transfer-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+        return Err(BackendError::new(Fault::Malformed, "answers in pieces, which HTTP/1.0 does not know"));
+    }
+    let length: Option<usize> = header("content-length").and_then(|length| length.parse().ok());
+    if length.is_some_and(|length| body.len() < length) {
+        return Err(BackendError::new(Fault::Malformed, "the answer was cut short"));
+    }
+    Ok(body.rfind('\n').and_then(|end| body.get(..=end)).unwrap_or_default())
+}
+
 fn exchange(address: &Address, limit: Duration) -> io::Result<Vec<u8>> {
-    let until = Instant::now() + limit;
+    let until = Instant::now() + limit.min(LONGEST_WAIT);
     let left = || {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }

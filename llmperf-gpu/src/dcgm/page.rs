@@ -9,6 +9,9 @@ use crate::{
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
+/// Most devices of a page that are taken in: more are no machine, but an exporter that tells nonsense.
+const MOST_DEVICES: usize = 1_024;
+
 /// One scrape.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
@@ -49,6 +52,9 @@ impl Page {
             Some(instance) => DeviceId::from(format!("{uuid}/{instance}")),
             None => DeviceId::from(uuid.as_str()),
         };
+        if self.devices.len() >= MOST_DEVICES && !self.devices.contains_key(&id) {
+            return;
+        }
         let label = |key: &str| labels.get(key).filter(|value| !value.is_empty()).cloned();
         let device = self.devices.entry(id.clone()).or_insert_with(|| {
             let model = label("modelName").unwrap_or_else(|| "NVIDIA GPU".into());
@@ -259,6 +265,22 @@ DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="unfinished
         }
         assert!(page.sample(&"GPU-a".into(), all()).is_none());
         assert!(Page::parse("what is this {").devices.is_empty());
+    }
+
+    #[test]
+    fn a_label_cannot_be_made_to_look_like_more_than_one() {
+        let page = Page::parse(
+            "DCGM_FI_DEV_GPU_TEMP{UUID=\"GPU-a\",modelName=\"x\\\"} 1\\nDCGM_FI_DEV_GPU_TEMP{UUID=\\\"GPU-z\\\"} 7\"} 40\n",
+        );
+        let ids: Vec<_> = page.devices().map(|device| device.id.as_str().to_owned()).collect();
+        assert_eq!(ids, ["GPU-a"]);
+        assert_eq!(page.sample(&"GPU-a".into(), all()).unwrap().temperature_celsius, Ok(40.0));
+    }
+
+    #[test]
+    fn a_page_of_nonsense_is_no_machine_of_a_million_devices() {
+        let lines = (0..5_000).map(|device| format!("DCGM_FI_DEV_GPU_TEMP{{UUID=\"GPU-{device}\"}} 40\n"));
+        assert_eq!(Page::parse(&lines.collect::<String>()).devices().count(), MOST_DEVICES);
     }
 
     #[test]

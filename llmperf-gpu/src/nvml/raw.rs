@@ -46,12 +46,6 @@ pub(super) fn can_free_events(nvml: &Nvml) -> bool {
     nvml.lib().nvmlEventSetFree.is_ok()
 }
 
-/// Shuts the library down and unloads it.
-pub(super) fn shut_down(nvml: &mut std::mem::ManuallyDrop<Nvml>) {
-    // SAFETY: the session is being dropped and does this once; nothing of it is used after.
-    unsafe { std::mem::ManuallyDrop::drop(nvml) };
-}
-
 /// Whether the library has an older memory function and not the newer: a driver before R510.
 pub(super) fn has_only_old_memory(nvml: &Nvml) -> bool {
     nvml.lib().nvmlDeviceGetMemoryInfo_v2.is_err() && nvml.lib().nvmlDeviceGetMemoryInfo.is_ok()

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    mem::ManuallyDrop,
     path::{Path, PathBuf},
 };
 
@@ -24,9 +23,9 @@ use crate::{
 /// Most reports of the driver that are taken in at a time.
 const MOST_REPORTS: usize = 64;
 
-/// NVML, and the handles that it gave. They are dropped before it.
+/// NVML, and the handles that it gave. They are given up before it is shut down and unloaded, by its own drop.
 pub(super) struct Session {
-    nvml: ManuallyDrop<Nvml>,
+    nvml: Nvml,
     proc: PathBuf,
     watch: bool,
     events: Option<Events>,
@@ -48,8 +47,7 @@ pub(super) struct Known {
 
 impl Session {
     pub(super) fn new(nvml: Nvml, proc: &Path, watch: bool) -> Self {
-        let (nvml, proc) = (ManuallyDrop::new(nvml), proc.to_owned());
-        Self { nvml, proc, watch, events: None, devices: BTreeMap::new() }
+        Self { nvml, proc: proc.to_owned(), watch, events: None, devices: BTreeMap::new() }
     }
 
     pub(super) fn devices(&mut self) -> Result<Vec<Found>, BackendError> {
@@ -148,7 +146,6 @@ impl Drop for Session {
         if let Some(events) = self.events.take() {
             events.free(&self.nvml);
         }
-        raw::shut_down(&mut self.nvml);
     }
 }
 
