@@ -174,7 +174,7 @@ impl Failing for OpenAIError {
             Self::ApiError(refusal) => {
                 let error = &refusal.api_error;
                 let words = [error.code.as_deref(), error.r#type.as_deref(), Some(refusal.status_code.as_str())];
-                let word = words.into_iter().flatten().find(|word| !word.is_empty());
+                let word = words.into_iter().flatten().find(|word| Failure::is_name(word));
                 let failure = word.map_or(Failure::of(self), Failure::new);
                 tell(failure.message(&error.message));
             }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use llmperf_core::Failure;
 use serde_json::Value;
 
 /// An error that stands in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorBody<'a> {
-    /// The first listed of code, type, status, number; absent where there is a message only.
+    /// The first listed of code, type, status, number that is a name; absent where there is a message only.
     pub(crate) error_type: Option<Cow<'a, str>>,
     pub(crate) message: Option<&'a str>,
 }
@@ -41,7 +42,7 @@ fn word(error: &Value) -> Option<Cow<'_, str>> {
     let words = ["code", "type", "error_type", "status"].iter().filter_map(|name| error.get(name)?.as_str());
     let mut numbers =
         ["code", "status", "status_code", "http_status_code"].iter().filter_map(|name| error.get(name)?.as_u64());
-    let word = words.filter(|word| !word.is_empty() && *word != "error").map(Cow::Borrowed).next();
+    let word = words.filter(|word| Failure::is_name(word) && *word != "error").map(Cow::Borrowed).next();
     word.or_else(|| numbers.next().map(|number| number.to_string().into()))
 }
 
@@ -65,6 +66,8 @@ mod tests {
             (json!({"type": "error", "error": {"type": "overloaded_error"}}), "overloaded_error"),
             (json!({"object": "error", "type": "BadRequestError", "code": 400}), "BadRequestError"),
             (json!({"error": "no room", "error_type": "overloaded"}), "overloaded"),
+            (json!({"error": {"code": "Rate limit reached for m", "type": "requests"}}), "requests"),
+            (json!({"error": {"code": "Rate limit reached for m", "status": 429}}), "429"),
         ];
         for (event, expected) in cases {
             assert_eq!(error_type(&event).as_deref(), Some(expected), "{event}");

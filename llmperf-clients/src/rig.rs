@@ -331,7 +331,8 @@ impl Failing for ProviderError {
             | Self::CacheExpired { response, .. } => tell_response(response, tell),
             Self::Relayed(report) => {
                 let status = report.http_status.map(|status| status.to_string());
-                let word = report.code.as_deref().or(status.as_deref());
+                let code = report.code.as_deref().filter(|code| Failure::is_name(code));
+                let word = code.or(status.as_deref());
                 tell(word.map_or(Failure::of(self), Failure::new).message(&report.message));
             }
             Self::Http(error) => tell_transport(error, tell),
@@ -346,7 +347,8 @@ fn tell_response(response: &ProviderResponseError, tell: &mut dyn FnMut(Failure<
     let told = error_body::in_event(&body);
     let status = response.status.map(|status| status.as_u16().to_string());
     let in_body = told.as_ref().and_then(|told| told.error_type.as_deref());
-    let word = response.code.as_deref().or(in_body).or(status.as_deref());
+    let code = response.code.as_deref().filter(|code| Failure::is_name(code));
+    let word = code.or(in_body).or(status.as_deref());
     let failure = Failure::new(word.unwrap_or("provider_error"));
     tell(told.as_ref().and_then(|told| told.message).map_or(failure, |message| failure.message(message)));
 }

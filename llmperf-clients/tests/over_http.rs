@@ -48,6 +48,7 @@ fn chat(plan: &Plan) -> CreateChatCompletionRequest {
     CreateChatCompletionRequestArgs::default()
         .model(plan.model)
         .messages([ChatCompletionRequestUserMessage::from("Which way to the harbour?").into()])
+        .stream(true)
         .stream_options(ChatCompletionStreamOptions { include_usage: Some(true), include_obfuscation: None })
         .build()
         .unwrap()
@@ -128,7 +129,10 @@ async fn a_response_is_one_call_streamed_or_whole() {
     let client = client(&server, &probe);
     let (request, responses) = (response(&plan), client.responses());
     let call = measured::describe(probe.chat("openai", plan.model), &request);
-    let mut reply = measured::open(call, responses.create_stream(request.clone())).await.unwrap();
+    let mut reply =
+        measured::open(call, responses.create_stream(CreateResponse { stream: Some(true), ..request.clone() }))
+            .await
+            .unwrap();
     read(&probe, &mut reply, ALL).await;
     settle(&probe, 2).await;
     assert_one(&probe, &reply.into_timing(), Outcome::Complete);

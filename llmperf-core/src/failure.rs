@@ -68,6 +68,14 @@ impl<'a> Failure<'a> {
         Self::by_chain(error).unwrap_or_else(|| Self::new(OTHER))
     }
 
+    /// Whether a word may stand as `error.type`: short, of letters, digits and `_-.:/`. Any other becomes `_OTHER`; who has
+    /// several to choose from takes one that may, for some servers put their message where a code belongs.
+    #[must_use]
+    pub fn is_name(word: &str) -> bool {
+        let of_names = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/');
+        !word.is_empty() && word.len() <= LONGEST && word.bytes().all(of_names)
+    }
+
     /// The provider's message. It leaves the process only where content capture is on.
     #[must_use]
     pub fn message(self, message: &'a str) -> Self {
@@ -150,11 +158,7 @@ impl<E: AsRef<dyn Error + Send + Sync + 'static>> Classify<ByHeld> for E {
 
 /// An `error.type` as it may stand on a metric: a short name of code characters, else `_OTHER`.
 pub(crate) fn bounded(error_type: &str) -> Cow<'static, str> {
-    let is_code = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/');
-    if error_type.is_empty() || error_type.len() > LONGEST || !error_type.bytes().all(is_code) {
-        return OTHER.into();
-    }
-    error_type.to_owned().into()
+    if Failure::is_name(error_type) { error_type.to_owned().into() } else { OTHER.into() }
 }
 
 /// An I/O error, also one in a box or shared: those two give the source of what they hold as theirs, so that a walk

@@ -18,10 +18,10 @@ use opentelemetry::{
 };
 
 use crate::{
-    Call, Capture, GenAiNames, Observer, Prices, Slo,
+    Call, Capture, GenAiNames, Observer, Oddity, Prices, Slo,
     clock::Clock,
     instruments::{Instruments, Meters, Shape},
-    internal::Internal,
+    internal::{Internal, caught},
     labels::Labels,
     metrics::{Definition, Metric, TABLE},
     semconv,
@@ -119,6 +119,15 @@ impl Instrumentation {
     #[must_use]
     pub fn snapshot(&self) -> stats::Snapshot {
         self.0.stats.snapshot(self.0.clock.nanos())
+    }
+
+    /// Runs a callback of the application's outside any call; a panic in it is caught and counted. For authors of adapters.
+    pub fn guarded<T>(&self, callback: impl FnOnce() -> T) -> Option<T> {
+        let value = caught(callback);
+        if value.is_none() {
+            self.internal().count(&self.instruments(), Oddity::CaughtPanic, 1);
+        }
+        value
     }
 
     /// Where the metrics of a part's own table go: the same provider, boundaries and names as the calls' metrics, under

@@ -82,8 +82,16 @@ impl Given {
                 told.model = told.model.take().or(seen.model);
                 Some(self.attempts.len() - 1)
             }
-            None => self.attempt(seen),
+            None => {
+                self.forget_the_last();
+                self.attempt(seen)
+            }
         }
+    }
+
+    /// Another attempt begins: head and status are the last attempt's, and what one before it had is no longer the call's.
+    fn forget_the_last(&mut self) {
+        (self.head, self.status) = (None, None);
     }
 
     fn attempt(&mut self, attempt: Attempt) -> Option<usize> {
@@ -252,8 +260,7 @@ impl CallHandle {
 
     fn attempt_with(&self, model: Option<Text>) {
         self.tell(|shared, given| {
-            // Head and status are the last attempt's: what one before it had is no longer theirs.
-            (given.head, given.status) = (None, None);
+            given.forget_the_last();
             given.attempt(Attempt { started: shared.clock.tick(), model, error_type: None, seen: false });
         });
     }

@@ -10,7 +10,7 @@ use opentelemetry::{
 use crate::{
     GenAiNames, Outcome, Side,
     failure::OTHER,
-    finish::Finished,
+    finish::{Finished, is_inference},
     live::Live,
     semconv as name,
     shared::Attempt,
@@ -211,7 +211,9 @@ fn finish_reasons(live: &Live, finished: &Finished) -> Option<KeyValue> {
     let reasons = &finished.finish_reasons;
     let choices = live.ending.choices().max(reasons.len() as u32) as usize;
     let whole = finished.outcome == Outcome::Complete;
-    let expected = if whole { choices } else { choices.max(1) };
+    // What is no inference has no choices: neither vectors nor an order of documents are finished for a reason.
+    let least = usize::from(is_inference(live.spec.operation()));
+    let expected = if whole { choices } else { choices.max(least) };
     let mut words: Vec<(u32, StringValue)> =
         reasons.iter().map(|FinishReason { choice, reason, .. }| (*choice, reason.clone().into())).collect();
     if !whole {

@@ -51,3 +51,16 @@ fn every_list_of_buckets_is_used() {
         assert!(rows().any(|cells| cells.len() == 7 && cells[4] == *name), "{name}");
     }
 }
+
+/// Attributes of ours and of providers; those of the conventions are known by them.
+#[test]
+fn every_attribute_of_ours_is_on_the_page() {
+    let names = include_str!("../src/semconv.rs")
+        .lines()
+        .filter_map(|line| line.trim().split_once(" = \"")?.1.strip_suffix("\";"));
+    let ours: Vec<_> = names.filter(|name| name.starts_with("llmperf.") || name.starts_with("openai.")).collect();
+    assert!(ours.len() > 20, "{ours:?}");
+    for name in ours {
+        assert!(DOC.contains(&format!("`{name}`")), "{name}");
+    }
+}

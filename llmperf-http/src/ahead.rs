@@ -1,11 +1,14 @@
 //! The body of a request, read ahead and played back as it was: frames, hints, end and errors.
 
 use std::{
+    any::Any,
     borrow::Cow,
     collections::VecDeque,
     fmt,
     io::IoSlice,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
+    sync::{Mutex, PoisonError},
     task::{Context, Poll, Waker},
 };
 
@@ -43,6 +46,8 @@ pub(crate) struct Ahead<B: Body> {
     frames: VecDeque<(Polled<B>, Said)>,
     bytes: usize,
     ended: bool,
+    /// What the body panicked with behind those frames. Locked to be `Sync`; there is one owner.
+    panicked: Option<Mutex<Box<dyn Any + Send>>>,
     /// What the body said of itself behind the frame that was handed out last.
     said: Said,
     body: Pin<Box<B>>,
@@ -61,7 +66,7 @@ impl<B: Body> RequestBody<B> {
 impl<B: Body> Ahead<B> {
     pub(crate) fn new(body: B) -> Self {
         let said = (body.size_hint(), body.is_end_stream());
-        Self { frames: VecDeque::new(), bytes: 0, ended: said.1, said, body: Box::pin(body) }
+        Self { frames: VecDeque::new(), bytes: 0, ended: said.1, panicked: None, said, body: Box::pin(body) }
     }
 
     /// Reads what is at hand now, up to the limit. A waker that wakes nobody does: whoever sends the body polls it next.
@@ -75,7 +80,15 @@ impl<B: Body> Ahead<B> {
             return Poll::Ready(());
         }
         while !self.ended && self.bytes <= limit && self.frames.len() < MOST_FRAMES {
-            match self.body.as_mut().poll_frame(cx) {
+            // Whoever sends the body would have met its panic, not whoever asks for the request to be sent.
+            let polled = match catch_unwind(AssertUnwindSafe(|| self.body.as_mut().poll_frame(cx))) {
+                Ok(polled) => polled,
+                Err(panic) => {
+                    self.panicked = Some(Mutex::new(panic));
+                    break;
+                }
+            };
+            match polled {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => self.ended = true,
                 Poll::Ready(Some(frame)) => {
@@ -117,6 +130,9 @@ impl<B: Body> Ahead<B> {
         if let Some((frame, said)) = self.frames.pop_front() {
             self.said = said;
             return Poll::Ready(Some(frame));
+        }
+        if let Some(panic) = self.panicked.take() {
+            resume_unwind(panic.into_inner().unwrap_or_else(PoisonError::into_inner));
         }
         if self.ended { Poll::Ready(None) } else { self.body.as_mut().poll_frame(cx) }
     }
@@ -187,6 +203,7 @@ impl<B: Body<Data: Clone, Error: Clone> + Clone> Clone for RequestBody<B> {
                 frames: ahead.frames.iter().map(|(polled, said)| (cloned(polled), *said)).collect(),
                 bytes: ahead.bytes,
                 ended: ahead.ended,
+                panicked: None, // a panic is met once; the copy of the body may meet its own
                 said: ahead.said,
                 body: Box::pin(B::clone(&ahead.body)),
             })),

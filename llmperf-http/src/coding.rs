@@ -20,7 +20,9 @@ const MOST: usize = 4;
 const PIECE: usize = 8 * 1024;
 /// What a coding may give beyond [`RATIO`].
 const GRACE: u64 = 1024 * 1024;
-/// How many bytes one byte may become. Text of a model becomes a tenth, a bomb a thousandth and less.
+/// Bytes that are undone at a time.
+const STEP: usize = 1024;
+/// How many bytes one byte of a body may become. Text of a model becomes a tenth, a bomb a thousandth and less.
 const RATIO: u64 = 200;
 
 /// The bytes cannot be decoded (any more): broken, a bomb, a coding that nobody here knows.
@@ -38,11 +40,14 @@ trait Undo: Send + Sync {
 
 /// The codings of a body, in the order in which they are undone. None, for most.
 #[derive(Default)]
-pub(crate) struct Codings(Vec<Stage>);
+pub(crate) struct Codings {
+    stages: Vec<Stage>,
+    /// Bytes of the body so far.
+    taken: u64,
+}
 
 struct Stage {
     undo: Box<dyn Undo>,
-    taken: u64,
     given: u64,
 }
 
@@ -55,45 +60,52 @@ impl Codings {
                 if name.is_empty() || name.eq_ignore_ascii_case("identity") {
                     continue;
                 }
-                stages.push(Stage { undo: undo(name).ok_or(Blind)?, taken: 0, given: 0 });
+                stages.push(Stage { undo: undo(name).ok_or(Blind)?, given: 0 });
             }
         }
         stages.reverse(); // the last one applied is the first one undone
-        if stages.len() > MOST { Err(Blind) } else { Ok(Self(stages)) }
+        if stages.len() > MOST { Err(Blind) } else { Ok(Self { stages, taken: 0 }) }
     }
 
     /// Takes the next bytes of the body and gives what they decode to. After an error there is nothing more to see.
     pub(crate) fn push(&mut self, coded: &[u8], sink: Sink<'_>) -> Result<(), Blind> {
-        if self.0.is_empty() {
+        if self.stages.is_empty() {
             sink(coded);
             return Ok(());
         }
         // Decoders are other people's code, and the bytes come from anybody.
-        catch_unwind(AssertUnwindSafe(|| through(&mut self.0, coded, sink))).unwrap_or(Err(Blind))
+        catch_unwind(AssertUnwindSafe(|| self.undo(coded, sink))).unwrap_or(Err(Blind))
+    }
+
+    fn undo(&mut self, coded: &[u8], sink: Sink<'_>) -> Result<(), Blind> {
+        // In small steps, so that a bomb is noticed before it has cost much.
+        for step in coded.chunks(STEP) {
+            self.taken += step.len() as u64;
+            let most = GRACE.saturating_add(self.taken.saturating_mul(RATIO));
+            through(&mut self.stages, step, most, sink)?;
+        }
+        Ok(())
     }
 }
 
 impl std::fmt::Debug for Codings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Codings").field(&self.0.len()).finish()
+        f.debug_tuple("Codings").field(&self.stages.len()).finish()
     }
 }
 
-fn through(stages: &mut [Stage], coded: &[u8], sink: Sink<'_>) -> Result<(), Blind> {
-    let Some((stage, rest)) = stages.split_first_mut() else {
+/// Undoes one coding behind another. What each may give is counted from the body: bombs inside bombs would multiply.
+fn through(stages: &mut [Stage], coded: &[u8], most: u64, sink: Sink<'_>) -> Result<(), Blind> {
+    let Some((Stage { undo, given }, rest)) = stages.split_first_mut() else {
         sink(coded);
         return Ok(());
     };
-    let Stage { undo, taken, given } = stage;
     let mut seen = Ok(());
-    // In small steps, so that a bomb is noticed before it has cost much.
-    for step in coded.chunks(1024) {
-        *taken += step.len() as u64;
-        let most = GRACE.saturating_add(taken.saturating_mul(RATIO));
+    for step in coded.chunks(STEP) {
         undo.push(step, &mut |decoded| {
             *given += decoded.len() as u64;
             if seen.is_ok() {
-                seen = if *given > most { Err(Blind) } else { through(rest, decoded, sink) };
+                seen = if *given > most { Err(Blind) } else { through(rest, decoded, most, sink) };
             }
         })?;
         seen?;

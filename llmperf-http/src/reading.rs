@@ -4,7 +4,7 @@ use bytes::Buf;
 use http::{HeaderMap, header::CONTENT_TYPE};
 use http_body::Frame;
 use llmperf_core::{Failure, Oddity, Output, Read, Reader, Sees};
-use llmperf_wire::{Decoder, Endpoint, Form, Wire};
+use llmperf_wire::{Decoder, Endpoint, Wire};
 
 use crate::{
     ahead::each_part,
@@ -105,16 +105,14 @@ impl<D: Buf, E> Reader<Result<Frame<D>, E>> for Reading {
     }
 
     fn end(&mut self, read: &mut Read<'_>) {
-        let sighted = match &mut self.sight {
-            Sight::Open { wire, .. } => {
-                let sighted = wire.decoder().form() != Some(Form::Blind);
-                wire.end_bytes(read);
-                sighted
-            }
-            Sight::Unsaid | Sight::Blind => false,
+        let is_open = if let Sight::Open { wire, .. } = &mut self.sight {
+            wire.end_bytes(read);
+            true
+        } else {
+            false
         };
         // Where nothing could be seen, or nothing was to be expected, the end is the end.
-        if !sighted || (self.empty && self.may_be_empty) {
+        if !is_open || (self.empty && self.may_be_empty) {
             read.sees(Sees::Nothing);
         }
     }

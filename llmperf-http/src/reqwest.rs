@@ -15,6 +15,9 @@ use crate::{
 
 /// Measures the LLM calls of a client. A retry middleware *before* it makes attempts, which a call around all takes
 /// together: one of yours, or another `Measure` before the retry.
+///
+/// A response's body can be handed on to `reqwest` as a new one only, which puts two errors of its own kind around one of the
+/// body's: what it says of itself (`is_timeout`) is the same, its chain of sources two longer.
 #[async_trait]
 impl Middleware for Measure<ByType> {
     async fn handle(&self, mut request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
@@ -38,7 +41,8 @@ fn open(measure: &Measure, request: &mut Request) -> Option<Box<Opened>> {
     let head = RequestHead::of_url(request.method(), request.url().as_str(), request.headers());
     let recognised = settings.recognise(&head)?;
     let call = begin(settings, &recognised);
-    let body = request.body().and_then(Body::as_bytes).filter(|body| body.len() <= settings.limit);
+    // A request without a body has an empty one.
+    let body = request.body().map_or(Some(&[][..]), Body::as_bytes).filter(|body| body.len() <= settings.limit);
     let seen = Seen::of(body, request.headers());
     if !recognised.fits(&seen) {
         return None;
@@ -64,6 +68,7 @@ fn answered(opened: Opened, response: Response) -> Response {
 fn failure(error: &Error) -> Failure<'_> {
     match error {
         Error::Reqwest(error) if error.is_timeout() => Failure::transport("timeout"),
+        Error::Reqwest(error) => Failure::of(error),
         error => Failure::of(error),
     }
 }

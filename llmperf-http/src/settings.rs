@@ -87,11 +87,18 @@ impl Settings {
         let told = own.is_some();
         let found = own.or_else(|| Endpoint::detect("POST", head.authority(), head.path_and_query()));
         let found = found.map(|endpoint| (endpoint, told));
-        let (endpoint, told) = found.or_else(|| Some((self.detect.as_ref()?(head)?, true)))?;
+        let (endpoint, told) = found.or_else(|| Some((self.detected(head)?, true)))?;
         let by_host = self.hosts.iter().find(|(host, _)| is_host(host, head)).map(|(_, provider)| provider);
         let named = self.provider.as_ref().or(by_host);
         let provider = named.cloned().unwrap_or_else(|| endpoint.provider().to_owned().into());
         Some(Recognised { endpoint, provider, told: told || by_host.is_some() })
+    }
+
+    /// Asks the closure that was given; one that panics has seen nothing.
+    fn detected(&self, head: &RequestHead<'_>) -> Option<Endpoint> {
+        let detect = self.detect.as_ref()?;
+        let guarded = |instrumentation: &Instrumentation| instrumentation.guarded(|| detect(head)).flatten();
+        self.instrumentation.as_ref().map_or_else(|| guarded(&Instrumentation::global()), guarded)
     }
 }
 

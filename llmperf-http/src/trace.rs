@@ -26,13 +26,20 @@ pub(crate) fn inject(context: &Context, headers: &mut HeaderMap) {
     }
     let parent = format!("00-{}-{}-{:02x}", span.trace_id(), span.span_id(), span.trace_flags().to_u8());
     if let Ok(parent) = HeaderValue::from_str(&parent) {
-        headers.insert(PARENT, parent);
+        write(headers, PARENT, parent);
     }
     let state = span.trace_state().header();
     match HeaderValue::from_str(&state) {
-        Ok(state) if !state.is_empty() => headers.insert(STATE, state),
-        _ => headers.remove(STATE),
-    };
+        Ok(state) if !state.is_empty() => write(headers, STATE, state),
+        _ => {
+            headers.remove(STATE);
+        }
+    }
+}
+
+/// Sets a header; in a map that is full, it does not.
+fn write(headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) {
+    let _full = headers.try_insert(name, value);
 }
 
 /// The parent that headers name: a span of this thread's comes first.
@@ -81,7 +88,7 @@ struct Into<'a>(&'a mut HeaderMap);
 impl Injector for Into<'_> {
     fn set(&mut self, key: &str, value: String) {
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(key.as_bytes()), HeaderValue::from_str(&value)) {
-            self.0.insert(name, value);
+            write(self.0, name, value);
         }
     }
 }
@@ -121,6 +128,17 @@ mod tests {
         ] {
             assert_eq!(parent(&headers(value)).is_some(), read, "{value}");
         }
+    }
+
+    #[test]
+    fn headers_that_are_full_stay_as_they_are() {
+        let context = extract(&headers("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+        let mut full = HeaderMap::new();
+        let mut names = (0..).map(|index| HeaderName::try_from(format!("x-{index}")).unwrap());
+        while full.try_insert(names.next().unwrap(), HeaderValue::from_static("1")).is_ok() {}
+        let before = full.clone();
+        inject(&context, &mut full);
+        assert_eq!(full, before);
     }
 
     #[test]

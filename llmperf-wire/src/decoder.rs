@@ -5,7 +5,7 @@ mod answer;
 use crate::dialect::{Dialect, Known, Payload, Reading, Sees, exception};
 use crate::endpoint::Endpoint;
 use crate::event::{Chunk, Event, Origin};
-use crate::framing::{Frame, Framing};
+use crate::framing::{self, Frame, Framing};
 use crate::json::Malformed;
 use crate::sniff::Declared;
 use crate::whole::Refusal;
@@ -165,7 +165,7 @@ impl Decoder {
             return self.push_answer(read, &mut sink);
         }
         let Self { framing, reading, counts, .. } = self;
-        framing.push(read, |frame| interpret(frame, reading, None, counts, &mut sink));
+        framing.push(read, Interpreter { reading, open: None, refusal: None, counts, sink: &mut sink });
     }
 
     /// Says that the answer has ended: gives the event that it left unfinished, if there is one, to `sink`, and makes
@@ -178,13 +178,11 @@ impl Decoder {
             self.push_framed(&held, &mut sink);
         }
         let Self { framing, reading, answer, counts } = self;
-        match answer.as_deref_mut() {
-            None => framing.finish(|frame| interpret(frame, reading, None, counts, &mut sink)),
-            Some(Answer { refusal, open, .. }) => framing.finish(|frame| {
-                open.look(frame, reading);
-                interpret(frame, reading, refusal.as_ref(), counts, &mut sink);
-            }),
-        }
+        let (open, refusal) = match answer.as_deref_mut() {
+            None => (None, None),
+            Some(Answer { refusal, open, .. }) => (Some(open), refusal.as_ref()),
+        };
+        framing.finish(Interpreter { reading, open, refusal, counts, sink: &mut sink });
         self.begin();
     }
 }
@@ -195,57 +193,76 @@ impl From<Dialect> for Decoder {
     }
 }
 
-#[inline]
-fn interpret<'f>(
-    frame: Frame<'f>,
-    reading: &mut Reading,
-    refusal: Option<&'f Refusal>,
-    counts: &mut Counts,
-    sink: &mut impl FnMut(Event<'_>),
-) {
-    let (name, data, origin, unterminated) = match frame {
-        Frame::Event { name, data, unterminated } => (name, data, Origin::Event, unterminated),
-        Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
-        Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
-        Frame::Comment(text) => {
-            counts.comments += 1;
-            return sink(Event::Comment(text));
+/// Makes events of what the framing finds.
+struct Interpreter<'d, S> {
+    reading: &'d mut Reading,
+    /// What the answer has still to show, if that is not known beforehand.
+    open: Option<&'d mut Open>,
+    refusal: Option<&'d Refusal>,
+    counts: &'d mut Counts,
+    sink: &'d mut S,
+}
+
+impl<S: FnMut(Event<'_>)> framing::Sink for Interpreter<'_, S> {
+    #[inline]
+    fn frame(&mut self, frame: Frame<'_>) {
+        let Self { reading, open, refusal, counts, sink } = self;
+        if let Some(open) = open {
+            open.look(frame, reading);
         }
-        Frame::Oversized => {
-            counts.oversized += 1;
-            return sink(Event::Oversized);
-        }
-        Frame::End => {
-            let mut chunk = Chunk::new(Origin::Close, false);
-            chunk.terminal = true;
-            return sink(Event::Chunk(&chunk));
-        }
-        Frame::Broken => {
-            counts.broken += 1;
-            return sink(Event::Broken);
-        }
-        Frame::Exception { name, message, data, unterminated } => {
-            counts.unterminated += u64::from(unterminated);
-            let mut chunk = Chunk::new(Origin::Event, unterminated);
-            chunk.failure = Some(exception(name, message, data));
-            return sink(Event::Chunk(&chunk));
-        }
-    };
-    counts.unterminated += u64::from(unterminated);
-    let mut chunk = Chunk::new(origin, unterminated);
-    let payload = Payload { name, data: data.trim_ascii_start() };
-    match reading.read(payload, &mut chunk) {
-        Ok(known) => {
-            counts.unknown += u64::from(known == Known::No);
-            if let Some(refusal) = refusal {
-                refusal.complete(&mut chunk, matches!(reading, Reading::Whole(_)));
+        let (name, data, origin, unterminated) = match frame {
+            Frame::Event { name, data, unterminated } => (name, data, Origin::Event, unterminated),
+            Frame::Field { name, value } => (name.as_bytes(), value, Origin::Field, false),
+            Frame::Bare { data, unterminated } => ([].as_slice(), data, Origin::Bare, unterminated),
+            Frame::Comment(text) => {
+                counts.comments += 1;
+                return sink(Event::Comment(text));
             }
-            chunk.dialect = reading.dialect();
-            sink(Event::Chunk(&chunk));
+            Frame::Oversized => {
+                counts.oversized += 1;
+                return sink(Event::Oversized);
+            }
+            Frame::End => {
+                let mut chunk = Chunk::new(Origin::Close, false);
+                chunk.terminal = true;
+                return sink(Event::Chunk(&chunk));
+            }
+            Frame::Broken => {
+                counts.broken += 1;
+                return sink(Event::Broken);
+            }
+            Frame::Exception { name, message, data, unterminated } => {
+                counts.unterminated += u64::from(unterminated);
+                let mut chunk = Chunk::new(Origin::Event, unterminated);
+                chunk.failure = Some(exception(name, message, data));
+                return sink(Event::Chunk(&chunk));
+            }
+        };
+        counts.unterminated += u64::from(unterminated);
+        let mut chunk = Chunk::new(origin, unterminated);
+        let payload = Payload { name, data: data.trim_ascii_start() };
+        match reading.read(payload, &mut chunk) {
+            Ok(known) => {
+                counts.unknown += u64::from(known == Known::No);
+                if let Some(refusal) = refusal {
+                    refusal.complete(&mut chunk, matches!(reading, Reading::Whole(_)));
+                }
+                chunk.dialect = reading.dialect();
+                sink(Event::Chunk(&chunk));
+            }
+            Err(Malformed) => {
+                counts.malformed += 1;
+                sink(Event::Malformed(payload.data));
+            }
         }
-        Err(Malformed) => {
-            counts.malformed += 1;
-            sink(Event::Malformed(payload.data));
-        }
+    }
+
+    #[inline]
+    fn ahead(&mut self, ahead: &[u8]) -> Option<usize> {
+        let mut chunk = Chunk::new(Origin::Event, false);
+        let length = self.reading.read_ahead(ahead, &mut chunk)?;
+        chunk.dialect = self.reading.dialect();
+        (self.sink)(Event::Chunk(&chunk));
+        Some(length)
     }
 }

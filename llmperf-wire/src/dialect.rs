@@ -87,8 +87,8 @@ impl Dialect {
             Self::Cohere => Reading::Cohere(cohere::Reader::default()),
             Self::Gemini => Reading::Gemini(gemini::Reader::default()),
             Self::GeminiArray => Reading::GeminiArray(gemini::Reader::default()),
-            Self::Ollama => Reading::Ollama,
-            Self::BedrockConverse => Reading::BedrockConverse,
+            Self::Ollama => Reading::Ollama(ollama::Reader::default()),
+            Self::BedrockConverse => Reading::BedrockConverse(bedrock::Reader::default()),
         }
     }
 }
@@ -129,8 +129,8 @@ pub(crate) enum Reading {
     Cohere(cohere::Reader),
     Gemini(gemini::Reader),
     GeminiArray(gemini::Reader),
-    Ollama,
-    BedrockConverse,
+    Ollama(ollama::Reader),
+    BedrockConverse(bedrock::Reader),
     /// An answer that is not streamed.
     Whole(Box<whole::Reader>),
     /// A dialect that has not shown itself.
@@ -148,8 +148,8 @@ impl Reading {
             Self::Cohere(_) => Dialect::Cohere,
             Self::Gemini(_) => Dialect::Gemini,
             Self::GeminiArray(_) => Dialect::GeminiArray,
-            Self::Ollama => Dialect::Ollama,
-            Self::BedrockConverse => Dialect::BedrockConverse,
+            Self::Ollama(_) => Dialect::Ollama,
+            Self::BedrockConverse(_) => Dialect::BedrockConverse,
             Self::Whole(reader) => return reader.dialect(),
             Self::Unknown => return None,
         })
@@ -164,10 +164,20 @@ impl Reading {
             Self::Anthropic(reader) => reader.read(payload, chunk),
             Self::Cohere(reader) => reader.read(payload, chunk),
             Self::Gemini(reader) | Self::GeminiArray(reader) => reader.read(payload, chunk),
-            Self::Ollama => ollama::read(payload.data, chunk),
-            Self::BedrockConverse => bedrock::read(payload, chunk),
+            Self::Ollama(reader) => reader.read(payload.data, chunk),
+            Self::BedrockConverse(reader) => reader.read(payload, chunk),
             Self::Whole(reader) => reader.read(payload.data, chunk),
             Self::Unknown => whole::read_unknown(payload, chunk),
+        }
+    }
+
+    /// Puts into `chunk` what the payload says that `ahead` begins with, if that can be told before its end is known;
+    /// gives its length.
+    #[inline]
+    pub(crate) fn read_ahead<'a>(&mut self, ahead: &'a [u8], chunk: &mut Chunk<'a>) -> Option<usize> {
+        match self {
+            Self::GeminiArray(reader) => reader.read_ahead(ahead, chunk),
+            _ => None,
         }
     }
 }

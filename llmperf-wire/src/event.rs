@@ -7,6 +7,9 @@ use crate::dialect::Dialect;
 use crate::list::List;
 use crate::text::Text;
 
+/// Longest word that is the name of an error, in bytes.
+const LONGEST_NAME: usize = 64;
+
 /// One thing that a [`Decoder`](crate::Decoder) reports.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -235,16 +238,24 @@ pub struct Failure<'a> {
 }
 
 impl<'a> Failure<'a> {
-    /// The value for `error.type`: the first there is of code, type, status and number, else `_OTHER`.
+    /// The value for `error.type`: the first of code, type, status and number that is a name, else `_OTHER`. Some servers
+    /// put their message there.
     pub fn error_type(&self) -> Cow<'a, str> {
-        if let Some(word) = self.code.or(self.kind).or(self.status) {
-            word.decode()
+        let mut words = [self.code, self.kind, self.status].into_iter().flatten().map(|word| word.decode());
+        if let Some(name) = words.find(|word| is_name(word)) {
+            name
         } else if let Some(number) = self.number {
             Cow::Owned(number.to_string())
         } else {
             Cow::Borrowed("_OTHER")
         }
     }
+}
+
+/// Whether a word is short enough, and of characters, to be the name of an error.
+fn is_name(word: &str) -> bool {
+    let of_names = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/');
+    !word.is_empty() && word.len() <= LONGEST_NAME && word.bytes().all(of_names)
 }
 
 /// What a server says of its own times and counts.

@@ -67,6 +67,26 @@ pub enum Frame<'a> {
     Broken,
 }
 
+/// Whom a framing gives its frames to.
+pub(crate) trait Sink {
+    /// Takes a frame.
+    fn frame(&mut self, frame: Frame<'_>);
+
+    /// Takes the event that `ahead` begins with, if the sink can tell its end faster than the framing; says how long it
+    /// is.
+    #[inline]
+    fn ahead(&mut self, _ahead: &[u8]) -> Option<usize> {
+        None
+    }
+}
+
+impl<F: FnMut(Frame<'_>)> Sink for F {
+    #[inline]
+    fn frame(&mut self, frame: Frame<'_>) {
+        self(frame);
+    }
+}
+
 /// The framing of a decoder.
 #[derive(Debug)]
 pub(crate) enum Framing {
@@ -103,25 +123,25 @@ impl Framing {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, read: &[u8], sink: impl FnMut(Frame<'_>)) {
+    pub(crate) fn push(&mut self, read: &[u8], mut sink: impl Sink) {
         match self {
-            Self::Sse(sse) => sse.push(read, sink),
-            Self::Lines(lines) => lines.push(read, sink),
-            Self::Whole(whole) => whole.push(read, sink),
+            Self::Sse(sse) => sse.push(read, |frame| sink.frame(frame)),
+            Self::Lines(lines) => lines.push(read, |frame| sink.frame(frame)),
+            Self::Whole(whole) => whole.push(read, |frame| sink.frame(frame)),
             Self::Blind => {}
-            Self::JsonArray(array) => array.push(read, sink),
-            Self::EventStream(messages) => messages.push(read, sink),
+            Self::JsonArray(array) => array.push_to(read, &mut sink),
+            Self::EventStream(messages) => messages.push(read, |frame| sink.frame(frame)),
         }
     }
 
-    pub(crate) fn finish(&mut self, sink: impl FnMut(Frame<'_>)) {
+    pub(crate) fn finish(&mut self, mut sink: impl Sink) {
         match self {
-            Self::Sse(sse) => sse.finish(sink),
-            Self::Lines(lines) => lines.finish(sink),
-            Self::Whole(whole) => whole.finish(sink),
+            Self::Sse(sse) => sse.finish(|frame| sink.frame(frame)),
+            Self::Lines(lines) => lines.finish(|frame| sink.frame(frame)),
+            Self::Whole(whole) => whole.finish(|frame| sink.frame(frame)),
             Self::Blind => {}
-            Self::JsonArray(array) => array.finish(sink),
-            Self::EventStream(messages) => messages.finish(sink),
+            Self::JsonArray(array) => array.finish(|frame| sink.frame(frame)),
+            Self::EventStream(messages) => messages.finish(|frame| sink.frame(frame)),
         }
     }
 }

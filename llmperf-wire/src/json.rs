@@ -209,9 +209,9 @@ impl<'a> Json<'a> {
         Ok(whole.parse().ok())
     }
 
-    /// The number ahead.
+    /// The number ahead, if it is one that can be told: `1e999` is JSON, but infinite.
     pub(crate) fn decimal(&mut self) -> Parsed<Option<f64>> {
-        Ok(self.number()?.and_then(|number| number.parse().ok()))
+        Ok(self.number()?.and_then(|number| number.parse().ok()).filter(|number: &f64| number.is_finite()))
     }
 
     /// The number ahead as a time in seconds.
@@ -254,23 +254,6 @@ impl<'a> Json<'a> {
         }
         let (number, _) = start.split_at(start.len() - self.rest.len());
         Ok(str::from_utf8(number.trim_ascii_start()).ok())
-    }
-
-    /// Passes over the object or array ahead if it is written like this one; says whether it was.
-    pub(crate) fn skip_same(&mut self, written: &[u8]) -> bool {
-        match self.rest.strip_prefix(written) {
-            Some(rest) if !written.is_empty() => {
-                self.rest = rest;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// What lies between the value ahead and where another reader of the same text has come to.
-    pub(crate) fn text_up_to(&mut self, other: &Self) -> &'a [u8] {
-        self.peek();
-        self.rest.get(..self.rest.len() - other.rest.len()).unwrap_or_default()
     }
 
     /// Passes over the value ahead, whatever it is.

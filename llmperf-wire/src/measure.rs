@@ -7,7 +7,7 @@ use futures_core::Stream;
 use llmperf_core::{self as core, Call, Classify, Measured, Open, Output, Read, Reader, Recorder, semconv as name};
 
 use crate::event::{Chunk, Event, Finish, FinishKind, Origin, Piece, PieceKind, ServerTimings, Usage};
-use crate::{Counts, Decoder, Dialect, Sees, Text};
+use crate::{Counts, Decoder, Dialect, Form, Sees, Text};
 
 /// Measures byte streams that a [`Decoder`] reads. Import it to have the method on every such stream.
 pub trait MeasureWire: Stream + Sized + sealed::Sealed {
@@ -119,23 +119,38 @@ pub struct Wire<By = ()> {
     decoder: Decoder,
     /// What has been told of the decoder's counts.
     told: Counts,
-    bytes: Bytes,
+    heard: Heard,
     by: PhantomData<fn() -> By>,
 }
 
-/// What can be made of the bytes so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bytes {
-    None,
-    /// Nothing: another format, compressed, a page for people.
-    Blind,
-    Seen,
+/// What could be made of the bytes so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    /// There were any.
+    bytes: bool,
+    /// They made an event, of whatever sort.
+    events: bool,
+    chunks: u64,
+    /// The last event was too large to be read: it may have been the end.
+    ends_unread: bool,
+}
+
+impl Heard {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        self.events = true;
+        match event {
+            Event::Chunk(_) => (self.chunks, self.ends_unread) = (self.chunks + 1, false),
+            Event::Oversized => self.ends_unread = true,
+            Event::Comment(_) | Event::Malformed(_) | Event::Broken => {}
+        }
+    }
 }
 
 impl<By> Wire<By> {
     /// A reader of one answer.
     pub fn new(decoder: impl Into<Decoder>) -> Self {
-        Self { decoder: decoder.into(), told: Counts::default(), bytes: Bytes::None, by: PhantomData }
+        Self { decoder: decoder.into(), told: Counts::default(), heard: Heard::default(), by: PhantomData }
     }
 
     /// Its decoder: what the answer turned out to be, and what could not be read.
@@ -154,27 +169,31 @@ impl<By> Wire<By> {
     /// The next bytes of the answer, of one read.
     #[inline]
     pub fn read_bytes(&mut self, bytes: &[u8], read: &mut Read<'_>) {
-        if self.bytes == Bytes::None && !bytes.is_empty() {
-            self.bytes = Bytes::Blind;
-        }
-        let Self { decoder, bytes: found, .. } = self;
+        self.heard.bytes |= !bytes.is_empty();
+        let Self { decoder, heard, .. } = self;
         decoder.push(bytes, |event| {
-            *found = Bytes::Seen;
+            heard.event(&event);
             tell(event, read);
         });
         self.tell_oddities(read);
     }
 
-    /// The answer has ended.
+    /// The answer has ended. Of one whose end could not be seen the end of the bytes is the end: a page for people, events of
+    /// which not one was of a kind that is known, a last event that was too large to be read.
     pub fn end_bytes(&mut self, read: &mut Read<'_>) {
-        let Self { decoder, bytes: found, .. } = self;
+        let is_blind = self.decoder.form() == Some(Form::Blind);
+        let Self { decoder, heard, .. } = self;
         decoder.finish(|event| {
-            *found = Bytes::Seen;
+            heard.event(&event);
             tell(event, read);
         });
         self.tell_oddities(read);
-        if self.bytes == Bytes::Blind {
+        if self.heard.bytes && !self.heard.events {
             read.oddity(core::Oddity::DecoderBlind, 1);
+        }
+        let is_foreign = self.heard.chunks > 0 && self.heard.chunks == self.told.unknown;
+        if is_blind || is_foreign || self.heard.ends_unread {
+            read.sees(core::Sees::Nothing);
         }
     }
 

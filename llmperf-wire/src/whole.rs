@@ -38,11 +38,13 @@ pub(crate) struct Reader {
     shown: Option<Dialect>,
     /// A value was an event of a stream.
     streams: bool,
+    /// Reads the values of Ollama: only of its lines can each be taken for an answer.
+    ollama: ollama::Reader,
 }
 
 impl Reader {
     pub(crate) fn new(hint: Option<Dialect>, refused: bool) -> Self {
-        Self { hint, refused, shown: None, streams: false }
+        Self { hint, refused, shown: None, streams: false, ollama: ollama::Reader::default() }
     }
 
     /// The answer's head says that it is an error.
@@ -93,7 +95,7 @@ impl Reader {
                 gemini::Reader::default().read(Payload { name: &[], data }, chunk).map(drop)
             }
             Dialect::Ollama => {
-                let known = ollama::read(data, chunk)?;
+                let known = self.ollama.read(data, chunk)?;
                 self.streams |= known == Known::Yes && !chunk.terminal && chunk.failure.is_none();
                 Ok(())
             }

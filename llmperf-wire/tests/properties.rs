@@ -4,7 +4,7 @@
 #[path = "messages/mod.rs"]
 mod messages;
 
-use llmperf_wire::{Decoder, Dialect, Event};
+use llmperf_wire::{Decoder, Dialect, Event, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -38,7 +38,15 @@ fn dialect() -> impl Strategy<Value = Dialect> {
 
 /// All that a decoder reports, in words, with the most that it held.
 fn report<'r>(dialect: Dialect, reads: impl IntoIterator<Item = &'r [u8]>) -> (Vec<String>, usize) {
-    let mut decoder = Decoder::new(dialect).limit(LIMIT);
+    report_within(LIMIT, dialect, reads)
+}
+
+fn report_within<'r>(
+    limit: usize,
+    dialect: Dialect,
+    reads: impl IntoIterator<Item = &'r [u8]>,
+) -> (Vec<String>, usize) {
+    let mut decoder = Decoder::new(dialect).limit(limit);
     let mut seen = Vec::new();
     let mut held = 0;
     for read in reads {
@@ -139,6 +147,8 @@ fn payloads() -> impl Strategy<Value = (Dialect, Vec<String>)> {
         of(Dialect::Anthropic, &MESSAGES),
         of(Dialect::Cohere, &COHERE),
         of(Dialect::Gemini, &GEMINI),
+        of(Dialect::Ollama, &OLLAMA),
+        of(Dialect::BedrockConverse, &BEDROCK),
     ]
 }
 
@@ -149,7 +159,7 @@ struct Parts {
 }
 
 const VALUES: &[&str] =
-    &[r#""x""#, r#""other""#, r#""\u00e9""#, r#""""#, r#" "y""#, "null", "7", r#"{"a":"b"}"#, r#"["c"]"#, "{"];
+    &[r#""x""#, r#""other""#, r#""\u00e9""#, r#""""#, r#" "y""#, "null", "7", "12.0", r#"{"a":"b"}"#, r#"["c"]"#, "{"];
 
 const CHAT: Parts = Parts {
     heads: &[
@@ -245,8 +255,20 @@ const GEMINI: Parts = Parts {
         r#"{"usageMetadata":{"promptTokensDetails": [ {"modality":"TEXT"} ]"#,
         r#"{"usageMetadata":{"promptTokensDetails":$"#,
         r#"{"usageMetadata":{"promptTokensDetails":[]"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":$}]}}],"usageMetadata":{"promptTokenCount":$"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":$}]}}],"usageMetadata":{"totalTokenCount":$,"candidatesTokenCount":$"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":$,"thought":true}]},"index":2}],"usageMetadata":{"promptTokensDetails":$"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":$},{"text":""}]}}],"usageMetadata":{"thoughtsTokenCount":$"#,
+        r#"{"candidates":[{"finishReason":"STOP","content":{"parts":[{"text":$}]}}],"usageMetadata":{"thoughtsTokenCount":$"#,
+        r#"{"usageMetadata":{"promptTokenCount":4,"toolUsePromptTokenCount":$},"candidates":[{"content":{"parts":[{"text":$}]}}],"a":{"b":$"#,
     ],
     tails: &[
+        r#","candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":7}]}}"#,
+        r#","promptTokenCount":$,"cachedContentTokenCount":3}}"#,
+        r#"},"usageMetadata":{"promptTokenCount":$}}"#,
+        r#"},"promptFeedback":{"blockReason":$}}"#,
+        r#"},"error":{"code":$}}"#,
+        "} }",
         r#","candidatesTokenCount":3}}"#,
         r#"},"candidates":[]}"#,
         r#","promptTokensDetails":$}}"#,
@@ -254,6 +276,41 @@ const GEMINI: Parts = Parts {
         "}",
         "x}}",
     ],
+};
+
+const OLLAMA: Parts = Parts {
+    heads: &[
+        r#"{"model":"m","created_at":$,"message":{"role":"assistant","content":$"#,
+        r#"{"model":"n","created_at":$,"message":{"role":"assistant","content":$"#,
+        r#"{"model":"m","created_at":$,"message":{"content":"","thinking":$"#,
+        r#"{"created_at":$,"message":{"content":$,"thinking":"z""#,
+        r#"{"created_at":$,"message":{"content":$,"tool_calls":[{"function":{"arguments":{}}}]"#,
+        r#"{"response":$,"message":{"images":[]"#,
+        r#"{"thinking":$,"created_at":$,"a":{"b":1"#,
+    ],
+    tails: &[
+        r#"},"done":false}"#,
+        r#"},"done":true,"eval_count":$}"#,
+        r#"},"done_reason":$}"#,
+        r#"},"total_duration":$}"#,
+        r#"},"error":$}"#,
+        r#","content":$}}"#,
+        "} } ",
+        "}",
+    ],
+};
+
+const BEDROCK: Parts = Parts {
+    heads: &[
+        r#"{"contentBlockIndex":0,"delta":{"text":$"#,
+        r#"{"contentBlockIndex":1,"delta":{"text":$"#,
+        r#"{"contentBlockIndex":1,"p":$,"delta":{"text":$"#,
+        r#"{"delta":{"reasoningContent":{"signature":"s"},"text":$"#,
+        r#"{"delta":{"toolUse":{"input":$}"#,
+        r#"{"delta":{"reasoningContent":{"text":$}"#,
+        r#"{"delta":{"image":{"source":{"bytes":$}}"#,
+    ],
+    tails: &[r#"},"p":$}"#, "}}", "} } ", r#","text":$}}"#, r#"},"delta":{"text":$}}"#, r#"},"usage":$}"#, "}"],
 };
 
 /// Up to three shapes, so that like follows like.
@@ -344,6 +401,17 @@ fn as_object(fields: std::collections::BTreeMap<String, serde_json::Value>) -> s
     fields.into_iter().collect()
 }
 
+/// A report as one payload gives it: the input and output of Gemini's are sums with what earlier reports told
+/// (`tests/gemini/usages.rs`).
+fn reported(dialect: Dialect, usage: Option<Usage>) -> Option<Usage> {
+    usage.map(|mut usage| {
+        if matches!(dialect, Dialect::Gemini | Dialect::GeminiArray) {
+            (usage.input, usage.output) = (None, None);
+        }
+        usage
+    })
+}
+
 /// What one payload says, but for what payloads repeat of their answer.
 fn said(decoder: &mut Decoder, payload: &str) -> String {
     let mut said = String::new();
@@ -351,12 +419,14 @@ fn said(decoder: &mut Decoder, payload: &str) -> String {
     let mut take = |event: Event<'_>| {
         said = match event {
             Event::Chunk(chunk) => format!(
-                "{:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 chunk.outputs().collect::<Vec<_>>(),
                 chunk.finishes().collect::<Vec<_>>(),
-                chunk.usage,
+                reported(dialect, chunk.usage),
                 chunk.failure,
                 chunk.tokens,
+                chunk.timings,
+                chunk.terminal,
             ),
             other => format!("{other:?}"),
         };
@@ -421,6 +491,19 @@ proptest! {
         let (cut, held) = report(Dialect::GeminiArray, cut(stream.as_bytes(), &lengths));
         prop_assert_eq!(cut, whole);
         prop_assert!(held <= LIMIT);
+    }
+
+    #[test]
+    fn elements_that_are_alike_may_be_cut_anywhere(
+        payloads in pieced(&GEMINI), lengths in vec(1usize..300, 1..12), limit in 64usize..256,
+    ) {
+        let stream = format!("[{}]", payloads.join(",\r\n"));
+        let (whole, _) = report_within(limit, Dialect::GeminiArray, [stream.as_bytes()]);
+        let (bytes, _) = report_within(limit, Dialect::GeminiArray, stream.as_bytes().chunks(1));
+        let (cut, held) = report_within(limit, Dialect::GeminiArray, cut(stream.as_bytes(), &lengths));
+        prop_assert_eq!(&cut, &whole);
+        prop_assert_eq!(&bytes, &whole);
+        prop_assert!(held <= limit);
     }
 
     #[test]

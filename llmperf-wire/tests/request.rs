@@ -73,7 +73,7 @@ fn embeddings_and_rerank() {
 fn a_null_or_another_type_says_nothing() {
     let request = read(
         r#"{"model":null,"stream":"yes","max_tokens":null,"max_output_tokens":3,"max_completion_tokens":null,
-            "temperature":"hot","n":1.5,"stream_options":null,"options":7,"messages":null}"#,
+            "temperature":"hot","top_p":1e999,"n":1.5,"stream_options":null,"options":7,"messages":null}"#,
     );
     let expected = read(r#"{"max_tokens":3}"#);
     assert_eq!(request, expected);

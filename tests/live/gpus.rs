@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use llmperf::gpu::{Group, LocalModel, NvmlGpus, Sampler, Sampling, Selection, metrics::TABLE};
 use llmperf::opentelemetry::trace::noop::NoopTracerProvider;
+use llmperf::stats::{Figure, Window};
 use llmperf::{Instrumentation, Output};
 use llmperf_fake_nvml::FakeNvml;
 
@@ -76,7 +77,7 @@ fn the_pages_gpu_metrics_and_queries_are_those_of_prometheus() {
     // Twice, with a look in between: a rate needs an increase.
     for round in 1..=2 {
         call(&instrumentation, &sampling);
-        until(|| is_seen(&sampling, round));
+        until(|| has_energy(&instrumentation, round) && has_report(&sampling));
         bring_up_to_date(&prometheus, &telemetry);
     }
 
@@ -125,12 +126,19 @@ fn call(instrumentation: &Instrumentation, sampling: &Sampling) {
     drop(call.finish());
 }
 
-/// Whether the energy of so many calls is known, and the driver's report came.
-fn is_seen(sampling: &Sampling, calls: u64) -> bool {
+/// Whether the energy of so many calls is known: some samples after their ends.
+fn has_energy(instrumentation: &Instrumentation, calls: u64) -> bool {
+    let snapshot = instrumentation.snapshot();
+    let series = snapshot.call("local", "swift-1");
+    let energy = series.and_then(|series| series.figure(Window::SinceStart, Figure::Energy));
+    energy.is_some_and(|energy| energy.count >= calls)
+}
+
+/// Whether the driver's report came, and a mean over all devices.
+fn has_report(sampling: &Sampling) -> bool {
     let snapshot = sampling.snapshot();
     let device = snapshot.devices.iter().find(|device| device.info.id.as_str() == "GPU-0");
-    let reported = device.is_some_and(|device| !device.incidents.is_empty());
-    reported && !snapshot.fleet.is_empty() && snapshot.health.ticks > 4 * calls
+    device.is_some_and(|device| !device.incidents.is_empty()) && !snapshot.fleet.is_empty()
 }
 
 fn until(mut is_so: impl FnMut() -> bool) {

@@ -94,7 +94,7 @@ fn carries(event: &Event) -> Output<'_> {
         Event::ResponseIncomplete(event) => ended(&event.response),
         Event::ResponseFailed(event) => ended(&event.response),
         Event::ResponseError(event) => {
-            let error_type = event.code.as_deref().filter(|code| !code.is_empty()).unwrap_or("error");
+            let error_type = event.code.as_deref().filter(|code| Failure::is_name(code)).unwrap_or("error");
             Output::none().and_failure(Failure::new(error_type).message(&event.message))
         }
         _ => Output::none(),

@@ -388,6 +388,16 @@ fn an_observer_that_panics_is_caught_and_counted_and_the_next_is_told_all_the_sa
 }
 
 #[test]
+fn a_callback_of_an_adapter_that_panics_is_caught_and_counted() {
+    let probe = Probe::new();
+    assert_eq!(probe.instrumentation().guarded(|| 7), Some(7));
+    assert_eq!(probe.points("llmperf.internal.events").len(), 0);
+    assert_eq!(probe.instrumentation().guarded(|| -> u8 { panic!("on purpose") }), None);
+    let events = probe.points("llmperf.internal.events");
+    assert_eq!((events[0].attribute("llmperf.internal.kind"), events[0].sum), ("caught_panic", 1.0));
+}
+
+#[test]
 fn the_scope_goes_into_spawned_tasks_by_one_visible_call() {
     let said = said();
     let probe = Probe::new();

@@ -147,6 +147,30 @@ fn the_status_of_a_joined_transport_is_the_calls_until_another_attempt_has_one()
 }
 
 #[test]
+fn the_status_of_a_refused_attempt_says_nothing_of_the_next_which_has_none() {
+    let probe = Probe::new();
+    let refused = || {
+        let mut call = probe.chat("openai", "m").start();
+        call.in_scope(|| {
+            let mut transport = probe.chat("http", "").transport().start();
+            transport.on_head_with(503);
+            transport.end();
+        });
+        let next = call.in_scope(|| probe.chat("http", "").transport().start());
+        (call, next)
+    };
+
+    let (call, next) = refused();
+    drop((next, call));
+    assert_eq!(attribute(&probe.spans()[2], "llmperf.outcome").as_deref(), Some("cancelled"));
+
+    let (mut call, mut next) = refused();
+    next.fail("connection_refused");
+    call.fail("connection_refused");
+    assert_eq!(call.timing().error_type.as_deref(), Some("connection_refused"));
+}
+
+#[test]
 fn a_transport_that_does_other_work_inside_a_call_is_no_attempt_at_it() {
     let probe = Probe::new();
     let mut call = probe.chat("openai", "m").start();
@@ -167,4 +191,15 @@ fn a_model_that_is_known_late_is_the_spans_and_the_clock_has_run_before() {
     probe.clock().advance(Duration::from_millis(30));
     let timing = call.model("gpt-4o-mini").start().finish();
     assert_eq!((timing.duration, &*probe.span().name), (Duration::from_millis(30), "chat gpt-4o-mini"));
+}
+
+#[test]
+fn what_has_no_choices_has_no_finish_reason_when_it_fails() {
+    for (operation, reasons) in [("chat", Some(r#"["error"]"#)), ("embeddings", None), ("rerank", None)] {
+        let probe = Probe::new();
+        let mut call = probe.chat("openai", "m").operation(operation).start();
+        call.on_head_with(429);
+        assert_eq!(call.end().outcome, Some(Outcome::Error));
+        assert_eq!(attribute(&probe.span(), "gen_ai.response.finish_reasons").as_deref(), reasons, "{operation}");
+    }
 }

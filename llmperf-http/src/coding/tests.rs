@@ -154,3 +154,28 @@ fn noise_does_no_harm() {
         }
     }
 }
+
+/// A body of zstd frames, each with so much padding behind it that it grows less than a bomb does.
+#[cfg(feature = "zstd")]
+fn padded(bytes: &[u8]) -> Vec<u8> {
+    let mut padded = Vec::new();
+    for part in bytes.chunks(100_000) {
+        let frame = ::zstd::encode_all(part, 19).unwrap();
+        let padding = (part.len() / 150).saturating_sub(frame.len());
+        padded.extend_from_slice(&frame);
+        padded.extend_from_slice(&0x184D_2A50_u32.to_le_bytes()); // a frame to be skipped
+        padded.extend_from_slice(&u32::try_from(padding).unwrap().to_le_bytes());
+        padded.resize(padded.len() + padding, 0);
+    }
+    padded
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn a_bomb_in_a_bomb_may_give_no_more_than_one() {
+    let bomb = padded(&padded(&vec![b'\n'; 32 * 1024 * 1024]));
+    let mut given = 0;
+    let seen = codings("zstd, zstd").push(&bomb, &mut |piece| given += piece.len() as u64);
+    assert_eq!(seen, Err(Blind));
+    assert!(given <= GRACE + bomb.len() as u64 * RATIO + PIECE as u64, "{} gave {given}", bomb.len());
+}

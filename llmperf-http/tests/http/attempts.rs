@@ -113,7 +113,7 @@ impl reqwest_middleware::Middleware for Again {
 async fn a_middleware_around_a_retry_takes_the_requests_of_one_inside_for_its_attempts() {
     let server = refusing(1).await;
     let probe = Probe::new();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::wire::plain_reqwest();
     let client =
         reqwest_middleware::ClientBuilder::new(client).with(measure(&probe)).with(Again).with(measure(&probe)).build();
     let url = server.url("/v1/chat/completions");

@@ -21,6 +21,7 @@ pub(crate) enum Step {
     /// Nothing, ever.
     Hang,
     Fail,
+    Panic,
 }
 
 /// A body that does one step after another.
@@ -53,6 +54,7 @@ impl Body for Steps {
             Some(Step::Data(data)) => Poll::Ready(Some(Ok(Frame::data(data)))),
             Some(Step::Trailers(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
             Some(Step::Fail) => Poll::Ready(Some(Err(io::Error::other("broken on purpose")))),
+            Some(Step::Panic) => panic!("panics on purpose"),
             Some(Step::Pause) => {
                 cx.waker().wake_by_ref();
                 Poll::Pending

@@ -172,12 +172,14 @@ async fn what_is_no_call_passes_and_leaves_nothing() {
         post(&server.url("/v1/embeddings"), chat),
         post(&server.url("/api/chat"), r#"{"room":"lobby","text":"hello"}"#),
         post(&server.url("/api/chat"), "a form=1"),
+        post(&server.url("/v1/chat/completions"), ""),
     ] {
         let body = client.ready().await.unwrap().call(request).await.unwrap().into_body();
         assert!(!body.is_measured() && body.timing().is_none());
         assert_eq!(body.collect().await.unwrap().to_bytes(), "{}");
     }
     reqwest(measure(&probe)).get(server.url("/health")).send().await.unwrap();
+    reqwest(measure(&probe)).post(server.url("/v1/chat/completions")).send().await.unwrap();
     assert!(probe.spans().is_empty() && probe.metric_names().is_empty());
 }
 
@@ -209,6 +211,41 @@ async fn own_endpoints_hosts_and_closures_are_recognised() {
         assert_eq!((&*span.name, said(&span, "gen_ai.provider.name")), (name, provider.to_owned()), "{path}");
         assert_eq!(said(&span, "gen_ai.usage.output_tokens"), "2");
     }
+}
+
+#[tokio::test]
+async fn a_closure_that_panics_recognises_nothing_and_harms_nobody() {
+    let server = Server::start(|_| json("{}")).await;
+    let probe = Probe::new();
+    let panics = measure(&probe).detect(|_| panic!("on purpose"));
+    assert_eq!(sent(&probe, panics.clone(), post(&server.url("/rpc"), "{}")).await, "{}");
+    assert_eq!(reqwest(panics).post(server.url("/rpc")).send().await.unwrap().text().await.unwrap(), "{}");
+    assert!(probe.spans().is_empty());
+    let caught = probe.points("llmperf.internal.events");
+    assert_eq!((caught[0].attribute("llmperf.internal.kind"), caught[0].sum), ("caught_panic", 2.0));
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_is_an_error_of_the_clients_own() {
+    let hangs_up = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/chat/completions", hangs_up.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = hangs_up.accept().await.unwrap();
+            // What came is taken, so that the end is no reset.
+            let mut asked = Vec::new();
+            while !asked.ends_with(CHAT.as_bytes()) {
+                tokio::io::AsyncReadExt::read_buf(&mut stream, &mut asked).await.unwrap();
+            }
+        }
+    });
+    let probe = Probe::new();
+    reqwest(measure(&probe)).post(&url).body(CHAT).send().await.unwrap_err();
+    let span = probe.span();
+    assert_eq!(
+        (said(&span, "llmperf.outcome"), said(&span, "error.type")),
+        ("error".into(), "reqwest::error::Error".into())
+    );
 }
 
 #[tokio::test]

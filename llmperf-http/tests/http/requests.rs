@@ -1,14 +1,17 @@
 //! The body of a request reaches the server as it was, whatever was read of it.
 
 use std::{
+    panic::AssertUnwindSafe,
     pin::{Pin, pin},
     sync::Mutex,
     task::{Context, Waker},
 };
 
 use bytes::{Buf, Bytes, BytesMut};
+use futures::FutureExt as _;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
 use llmperf_core::testing::Probe;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tower::{Layer as _, ServiceExt as _, service_fn};
@@ -96,6 +99,29 @@ async fn the_model_is_read_from_what_is_at_hand_within_the_limit_and_nothing_is_
     assert_eq!(asked(0, Steps::of([CHAT])).await, "");
     let slow = [Step::Data(head.into()), Step::Hang, Step::Data(tail.into())];
     assert_eq!(asked(1 << 20, Steps::new(slow)).await, "");
+}
+
+#[tokio::test]
+async fn a_body_that_panics_does_so_where_it_is_sent_behind_what_it_gave() {
+    for server in [false, true] {
+        let sent = Mutex::new(None);
+        let service = service_fn(|request: Request<llmperf_http::RequestBody<Steps>>| async {
+            let mut body = request.into_body();
+            let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            let panicked = AssertUnwindSafe(body.frame()).catch_unwind().await.is_err();
+            *sent.lock().unwrap() = Some((first, panicked));
+            Ok::<Response<Steps>, std::io::Error>(answer("text/event-stream", Steps::of(STREAM)))
+        });
+        let probe = Probe::new();
+        let request = Request::post(URL).body(Steps::new([Step::Data("{".into()), Step::Panic])).unwrap();
+        if server {
+            drop(measure(&probe).server().layer(service).oneshot(request).await.unwrap());
+        } else {
+            drop(measure(&probe).layer(service).oneshot(request).await.unwrap());
+        }
+        assert_eq!(*sent.lock().unwrap(), Some(("{".into(), true)));
+        assert_eq!(attribute(&probe.span(), "llmperf.outcome").as_deref(), Some("cancelled"));
+    }
 }
 
 /// A body whose data lie in two pieces.

@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     bodies::{Step, Steps},
-    wire::{CHAT, STREAM, Server, answer, attribute, measure, reqwest},
+    wire::{CHAT, STREAM, Server, answer, attribute, measure, plain_reqwest, reqwest},
 };
 
 /// Serves a router on loopback.
@@ -25,10 +25,6 @@ async fn serve(router: Router) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
     address
-}
-
-fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 /// Waits until the telemetry of a server, which runs elsewhere, has what is asked for.
@@ -51,9 +47,12 @@ async fn a_served_stream_is_a_call_of_the_server_and_the_handler_finds_its_reque
         .route("/health", axum::routing::get(|| async { "well" }))
         .layer(measure(&probe).provider("ours").server());
     let address = serve(router).await;
-    assert_eq!(client().get(format!("http://{address}/health")).send().await.unwrap().text().await.unwrap(), "well");
+    assert_eq!(
+        plain_reqwest().get(format!("http://{address}/health")).send().await.unwrap().text().await.unwrap(),
+        "well"
+    );
     let url = format!("http://{address}/v1/chat/completions");
-    let got = client().post(url).body(CHAT).send().await.unwrap().text().await.unwrap();
+    let got = plain_reqwest().post(url).body(CHAT).send().await.unwrap().text().await.unwrap();
     assert_eq!(got, STREAM.concat());
     until(|| !probe.spans().is_empty()).await;
     let span = probe.span();
@@ -82,7 +81,8 @@ async fn a_client_that_goes_away_has_cancelled_the_call() {
     };
     let router = Router::new().route("/v1/chat/completions", route(handler)).layer(measure(&probe).server());
     let address = serve(router).await;
-    let mut response = client().post(format!("http://{address}/v1/chat/completions")).body(CHAT).send().await.unwrap();
+    let mut response =
+        plain_reqwest().post(format!("http://{address}/v1/chat/completions")).body(CHAT).send().await.unwrap();
     assert_eq!(response.chunk().await.unwrap().unwrap(), STREAM[0]);
     drop(response);
     until(|| !probe.spans().is_empty()).await;
@@ -114,7 +114,7 @@ async fn a_request_above_the_limit_goes_to_the_handler_as_it_comes() {
             Router::new().route("/v1/chat/completions", route(handler)).layer(measure(&probe).limit(limit).server());
         let address = serve(router).await;
         let url = format!("http://{address}/v1/chat/completions");
-        let got = client().post(url).body(CHAT).send().await.unwrap().text().await.unwrap();
+        let got = plain_reqwest().post(url).body(CHAT).send().await.unwrap().text().await.unwrap();
         assert_eq!(got, CHAT.len().to_string());
         until(|| !probe.spans().is_empty()).await;
         assert_eq!(probe.span().name, "chat");
@@ -128,7 +128,15 @@ async fn an_error_of_the_handler_is_one_of_the_call() {
     let router = Router::new().route("/v1/embeddings", route(handler)).layer(measure(&probe).server());
     let address = serve(router).await;
     let body = r#"{"model":"e","input":"Hi"}"#;
-    client().post(format!("http://{address}/v1/embeddings")).body(body).send().await.unwrap().bytes().await.unwrap();
+    plain_reqwest()
+        .post(format!("http://{address}/v1/embeddings"))
+        .body(body)
+        .send()
+        .await
+        .unwrap()
+        .bytes()
+        .await
+        .unwrap();
     until(|| !probe.spans().is_empty()).await;
     let span = probe.span();
     assert_eq!(span.name, "embeddings e");
@@ -157,7 +165,8 @@ async fn a_gateway_measures_both_its_sides_in_one_trace() {
         .with_state(to)
         .layer(measure(&probe).endpoint("/ask", own).server());
     let address = serve(router).await;
-    let got = client().post(format!("http://{address}/ask")).body(CHAT).send().await.unwrap().text().await.unwrap();
+    let got =
+        plain_reqwest().post(format!("http://{address}/ask")).body(CHAT).send().await.unwrap().text().await.unwrap();
     assert_eq!(got, STREAM.concat());
     until(|| probe.spans().len() == 2).await;
     assert_eq!(probe.tree(), "chat gpt-4o-mini\n  chat gpt-4o-mini\n");

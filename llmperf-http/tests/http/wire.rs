@@ -88,9 +88,17 @@ pub(crate) fn tower(measure: Measure) -> TowerClient {
     measure.layer(Client::builder(TokioExecutor::new()).build_http())
 }
 
+/// A reqwest client on loopback that leaves codings alone. One build of the workspace has one set of features: others ask for
+/// TLS, whose provider must be there, and for codings.
+pub(crate) fn plain_reqwest() -> reqwest::Client {
+    let _already_set = rustls::crypto::ring::default_provider().install_default();
+    let plain = reqwest::Client::builder().tls_certs_only([]).no_proxy();
+    plain.no_gzip().no_brotli().no_zstd().no_deflate().build().unwrap()
+}
+
 /// A reqwest client whose calls are measured.
 pub(crate) fn reqwest(measure: Measure) -> reqwest_middleware::ClientWithMiddleware {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = plain_reqwest();
     reqwest_middleware::ClientBuilder::new(client).with(measure).build()
 }
 

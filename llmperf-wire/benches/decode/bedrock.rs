@@ -8,24 +8,35 @@ use bytes::BytesMut;
 use serde::Deserialize;
 
 use crate::event_stream::event;
-use crate::{FRAMES, Sum, WORDS};
+use crate::{FRAMES, Sum, WORDS, named};
 
 const PADDING: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-pub(crate) fn messages() -> Vec<Vec<u8>> {
+/// The types and payloads of a stream.
+fn typed_payloads() -> Vec<(&'static str, String)> {
     let padding = |n: usize| &PADDING[..n % PADDING.len()];
-    let mut messages = vec![event("messageStart", r#"{"p":"abcdefghijkl","role":"assistant"}"#)];
-    messages.extend((0..FRAMES).map(|n| {
+    let mut payloads = vec![("messageStart", r#"{"p":"abcdefghijkl","role":"assistant"}"#.to_owned())];
+    payloads.extend((0..FRAMES).map(|n| {
         let (word, padding) = (WORDS[n % WORDS.len()], padding(n * 7));
-        event("contentBlockDelta", &format!(r#"{{"contentBlockIndex":0,"delta":{{"text":"{word}"}},"p":"{padding}"}}"#))
+        ("contentBlockDelta", format!(r#"{{"contentBlockIndex":0,"delta":{{"text":"{word}"}},"p":"{padding}"}}"#))
     }));
-    messages.push(event("contentBlockStop", r#"{"contentBlockIndex":0,"p":"abcd"}"#));
-    messages.push(event("messageStop", r#"{"p":"abcdefgh","stopReason":"end_turn"}"#));
-    messages.push(event(
+    payloads.push(("contentBlockStop", r#"{"contentBlockIndex":0,"p":"abcd"}"#.to_owned()));
+    payloads.push(("messageStop", r#"{"p":"abcdefgh","stopReason":"end_turn"}"#.to_owned()));
+    payloads.push((
         "metadata",
-        r#"{"metrics":{"latencyMs":1999},"p":"abc","usage":{"inputTokens":14,"outputTokens":2000,"totalTokens":2014}}"#,
+        r#"{"metrics":{"latencyMs":1999},"p":"abc","usage":{"inputTokens":14,"outputTokens":2000,"totalTokens":2014}}"#
+            .to_owned(),
     ));
-    messages
+    payloads
+}
+
+pub(crate) fn messages() -> Vec<Vec<u8>> {
+    typed_payloads().iter().map(|(kind, payload)| event(kind, payload)).collect()
+}
+
+/// The same payloads as server-sent events, their types as names.
+pub(crate) fn events() -> Vec<Vec<u8>> {
+    typed_payloads().iter().map(|(kind, payload)| named(kind, payload)).collect()
 }
 
 #[derive(Deserialize)]
@@ -98,23 +109,32 @@ pub(crate) fn typed(reads: &[Vec<u8>]) -> Sum {
         while let DecodedFrame::Complete(message) = decoder.decode_frame(&mut held).unwrap() {
             let headers = parse_response_headers(&message).unwrap();
             let payload = message.payload().as_ref();
-            match headers.smithy_type.as_str() {
-                "contentBlockDelta" => sum.0 += size(&serde_json::from_slice(payload).unwrap()),
-                "messageStart" => drop(black_box(serde_json::from_slice::<Start>(payload).unwrap().role)),
-                "messageStop" => drop(black_box(serde_json::from_slice::<Stop>(payload).unwrap().stop_reason)),
-                "contentBlockStop" => {
-                    black_box(serde_json::from_slice::<BlockStop>(payload).unwrap().content_block_index);
-                }
-                "metadata" => {
-                    let metadata: Metadata = serde_json::from_slice(payload).unwrap();
-                    black_box(metadata.metrics.latency_ms);
-                    sum.1 = metadata.usage.input_tokens + metadata.usage.output_tokens;
-                }
-                _ => {}
-            }
+            take(headers.smithy_type.as_str(), payload, &mut sum);
         }
     }
     sum
+}
+
+/// The same payloads where they come as server-sent events.
+pub(crate) fn typed_event(name: &str, data: &str, sum: &mut Sum) {
+    take(name, data.as_bytes(), sum);
+}
+
+fn take(kind: &str, payload: &[u8], sum: &mut Sum) {
+    match kind {
+        "contentBlockDelta" => sum.0 += size(&serde_json::from_slice(payload).unwrap()),
+        "messageStart" => drop(black_box(serde_json::from_slice::<Start>(payload).unwrap().role)),
+        "messageStop" => drop(black_box(serde_json::from_slice::<Stop>(payload).unwrap().stop_reason)),
+        "contentBlockStop" => {
+            black_box(serde_json::from_slice::<BlockStop>(payload).unwrap().content_block_index);
+        }
+        "metadata" => {
+            let metadata: Metadata = serde_json::from_slice(payload).unwrap();
+            black_box(metadata.metrics.latency_ms);
+            sum.1 = metadata.usage.input_tokens + metadata.usage.output_tokens;
+        }
+        _ => {}
+    }
 }
 
 fn size(event: &BlockDelta) -> usize {

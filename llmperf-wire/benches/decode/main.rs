@@ -2,7 +2,9 @@
 //! eventsource-stream, lines, the AWS SDK's event stream.
 //!
 //! `cargo bench -p llmperf-wire` prints criterion's figures and then, taken in turns, the ratios that the budget speaks of:
-//! to structs as client crates have them and, where events have types, to structs chosen by the event's name.
+//! to structs as client crates have them and, where events have types, to structs chosen by the event's name. A dialect
+//! that does not come as server-sent events is compared with its own framing and with eventsource-stream, too, which gets
+//! the same payloads as server-sent events.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 mod bedrock;
@@ -66,27 +68,49 @@ impl Typed {
     }
 }
 
+/// What a decoder is compared with.
+#[derive(Clone)]
+struct Baseline {
+    name: &'static str,
+    typed: Typed,
+    /// The stream's payloads as server-sent events, for a baseline that cannot read its framing.
+    framed: Option<Vec<Vec<u8>>>,
+}
+
+impl Baseline {
+    fn new(name: &'static str, typed: Typed) -> Self {
+        Self { name, typed, framed: None }
+    }
+
+    fn framed(read: fn(&str, &str, &mut Sum), events: Vec<Vec<u8>>) -> Self {
+        let name = "eventsource-stream + serde_json, the same payloads as server-sent events";
+        Self { name, typed: Typed::Event(read), framed: Some(events) }
+    }
+}
+
+fn joined(reads: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    reads.concat().chunks(16 << 10).map(<[u8]>::to_vec).collect()
+}
+
 /// A stream in a dialect, in reads, and the baselines that can read it.
 struct Case {
     name: &'static str,
     dialect: Dialect,
     events: usize,
     reads: Vec<Vec<u8>>,
-    baselines: Vec<(&'static str, Typed)>,
+    baselines: Vec<Baseline>,
 }
 
 impl Case {
-    fn an_event_a_read(
-        name: &'static str,
-        dialect: Dialect,
-        reads: Vec<Vec<u8>>,
-        baselines: &[(&'static str, Typed)],
-    ) -> Self {
+    fn an_event_a_read(name: &'static str, dialect: Dialect, reads: Vec<Vec<u8>>, baselines: &[Baseline]) -> Self {
         Self { name, dialect, events: reads.len(), reads, baselines: baselines.to_vec() }
     }
 
     fn large_reads(self, name: &'static str) -> Self {
-        Self { name, reads: self.reads.concat().chunks(16 << 10).map(<[u8]>::to_vec).collect(), ..self }
+        let baselines = self.baselines.into_iter();
+        let baselines =
+            baselines.map(|baseline| Baseline { framed: baseline.framed.as_deref().map(joined), ..baseline });
+        Self { name, reads: joined(&self.reads), baselines: baselines.collect(), ..self }
     }
 
     fn ours(&self) -> Sum {
@@ -109,17 +133,17 @@ impl Case {
         (bytes, input + output)
     }
 
-    fn theirs(&self, typed: Typed) -> Sum {
-        typed.read(black_box(&self.reads))
+    fn theirs(&self, baseline: &Baseline) -> Sum {
+        baseline.typed.read(black_box(baseline.framed.as_ref().unwrap_or(&self.reads)))
     }
 
     fn bench(&self, criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(self.name);
         group.throughput(Throughput::Elements(self.events as u64));
         group.bench_function("llmperf-wire", |b| b.iter(|| self.ours()));
-        for (name, typed) in &self.baselines {
-            assert_eq!(self.ours(), self.theirs(*typed), "both sides read the same");
-            group.bench_function(*name, |b| b.iter(|| self.theirs(*typed)));
+        for baseline in &self.baselines {
+            assert_eq!(self.ours(), self.theirs(baseline), "both sides read the same");
+            group.bench_function(baseline.name, |b| b.iter(|| self.theirs(baseline)));
         }
         group.finish();
     }
@@ -130,13 +154,13 @@ impl Case {
         let mut theirs = vec![Duration::MAX; self.baselines.len()];
         for _ in 0..rounds {
             ours = ours.min(timed(|| self.ours()));
-            for (best, (_, typed)) in theirs.iter_mut().zip(&self.baselines) {
-                *best = timed(|| self.theirs(*typed)).min(*best);
+            for (best, baseline) in theirs.iter_mut().zip(&self.baselines) {
+                *best = timed(|| self.theirs(baseline)).min(*best);
             }
         }
         let per_event = |time: Duration| time.as_nanos() as f64 / self.events as f64;
         println!("{}: llmperf-wire {:.0} ns an event", self.name, per_event(ours));
-        for (time, (name, _)) in theirs.into_iter().zip(&self.baselines) {
+        for (time, Baseline { name, .. }) in theirs.into_iter().zip(&self.baselines) {
             let ratio = time.as_secs_f64() / ours.as_secs_f64();
             println!("    {name} {:.0} ns, ratio {ratio:.1}", per_event(time));
         }
@@ -150,23 +174,29 @@ fn timed(decode: impl Fn() -> Sum) -> Duration {
 }
 
 fn main() {
-    let chat: [(_, Typed); 1] = [("eventsource-stream + serde_json", Typed::Event(chat::typed))];
-    let responses: [(_, Typed); 2] = [
-        ("eventsource-stream + serde_json, tagged", Typed::Event(responses::tagged)),
-        ("eventsource-stream + serde_json, by name", Typed::Event(responses::by_name)),
+    let server_sent = |name, read| Baseline::new(name, Typed::Event(read));
+    let [plain, tagged, by_name] = [
+        "eventsource-stream + serde_json",
+        "eventsource-stream + serde_json, tagged",
+        "eventsource-stream + serde_json, by name",
     ];
-    let messages: [(_, Typed); 2] = [
-        ("eventsource-stream + serde_json, tagged", Typed::Event(messages::tagged)),
-        ("eventsource-stream + serde_json, by name", Typed::Event(messages::by_name)),
+    let chat = [server_sent(plain, chat::typed)];
+    let responses = [server_sent(tagged, responses::tagged), server_sent(by_name, responses::by_name)];
+    let messages = [server_sent(tagged, messages::tagged), server_sent(by_name, messages::by_name)];
+    let cohere = [server_sent(tagged, cohere::tagged), server_sent(by_name, cohere::by_name)];
+    let gemini = [server_sent(plain, gemini::typed)];
+    let array = [
+        Baseline::new("serde_json, element by element", Typed::Stream(gemini::typed_array)),
+        Baseline::framed(gemini::typed, gemini::events()),
     ];
-    let cohere: [(_, Typed); 2] = [
-        ("eventsource-stream + serde_json, tagged", Typed::Event(cohere::tagged)),
-        ("eventsource-stream + serde_json, by name", Typed::Event(cohere::by_name)),
+    let ollama = [
+        Baseline::new("lines + serde_json", Typed::Stream(ollama::typed)),
+        Baseline::framed(ollama::typed_event, ollama::events()),
     ];
-    let gemini = [("eventsource-stream + serde_json", Typed::Event(gemini::typed))];
-    let array = [("serde_json, element by element", Typed::Stream(gemini::typed_array))];
-    let ollama = [("lines + serde_json", Typed::Stream(ollama::typed))];
-    let bedrock = [("aws-smithy-eventstream + serde_json", Typed::Stream(bedrock::typed))];
+    let bedrock = [
+        Baseline::new("aws-smithy-eventstream + serde_json", Typed::Stream(bedrock::typed)),
+        Baseline::framed(bedrock::typed_event, bedrock::events()),
+    ];
     let case = Case::an_event_a_read;
     let cases = [
         case("chat, an event a read", Dialect::OpenAiChat, chat::frames(false), &chat),

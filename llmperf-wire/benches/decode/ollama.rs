@@ -25,6 +25,11 @@ pub(crate) fn lines() -> Vec<Vec<u8>> {
     lines
 }
 
+/// The same payloads as server-sent events.
+pub(crate) fn events() -> Vec<Vec<u8>> {
+    lines().iter().map(|line| [b"data: ", line.as_slice(), b"\n"].concat()).collect()
+}
+
 #[derive(Deserialize)]
 struct Line {
     model: String,
@@ -56,17 +61,25 @@ pub(crate) fn typed(reads: &[Vec<u8>]) -> Sum {
         held.extend_from_slice(read);
         let mut from = 0;
         while let Some(end) = memchr(b'\n', &held[from..]) {
-            let line: Line = serde_json::from_slice(&held[from..from + end]).unwrap();
+            take(&serde_json::from_slice(&held[from..from + end]).unwrap(), &mut sum);
             from += end + 1;
-            black_box((&line.model, &line.created_at, line.done, &line.done_reason));
-            black_box([line.total_duration, line.load_duration, line.prompt_eval_duration, line.eval_duration]);
-            if let Some(message) = &line.message {
-                black_box((&message.role, &message.tool_calls));
-                sum.0 += message.content.len() + message.thinking.as_deref().map_or(0, str::len);
-            }
-            sum.1 += line.prompt_eval_count.unwrap_or(0) + line.eval_count.unwrap_or(0);
         }
         held.drain(..from);
     }
     sum
+}
+
+/// The same payloads where they come as server-sent events.
+pub(crate) fn typed_event(_: &str, data: &str, sum: &mut Sum) {
+    take(&serde_json::from_str(data).unwrap(), sum);
+}
+
+fn take(line: &Line, sum: &mut Sum) {
+    black_box((&line.model, &line.created_at, line.done, &line.done_reason));
+    black_box([line.total_duration, line.load_duration, line.prompt_eval_duration, line.eval_duration]);
+    if let Some(message) = &line.message {
+        black_box((&message.role, &message.tool_calls));
+        sum.0 += message.content.len() + message.thinking.as_deref().map_or(0, str::len);
+    }
+    sum.1 += line.prompt_eval_count.unwrap_or(0) + line.eval_count.unwrap_or(0);
 }

@@ -1,6 +1,6 @@
 //! What a decoder needs besides a framing and a reading: how an answer is begun, and what it has still to show.
 
-use super::{Counts, Decoder, Form, interpret};
+use super::{Counts, Decoder, Form, Interpreter};
 use crate::dialect::{Dialect, Reading};
 use crate::event::Event;
 use crate::framing::{EventStream, Frame, Framing, JsonArray, Lines, Sse, Whole};
@@ -147,10 +147,7 @@ impl Decoder {
         let Some(Answer { refusal, open, .. }) = answer.as_deref_mut() else {
             return;
         };
-        framing.push(read, |frame| {
-            open.look(frame, reading);
-            interpret(frame, reading, refusal.as_ref(), counts, sink);
-        });
+        framing.push(read, Interpreter { reading, open: Some(open), refusal: refusal.as_ref(), counts, sink });
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `messageStop`: `stopReason` | the choice ends |
 //! | `metadata` | the end of the stream |
 //! | `metadata`: `usage.inputTokens` + `cacheReadInputTokens` + `cacheWriteInputTokens` | input: the service counts only what came not through the cache as the first |
+//! | `usage.totalTokens` = input + output | what came through the cache is in the input already (some gateways) |
 //! | `usage.outputTokens`, `cacheReadInputTokens`, `cacheWriteInputTokens` | output, read from the cache, written to it |
 //! | `metrics.latencyMs` | the server's own time for all of it |
 //! | `serviceTier.type` | the service tier |
@@ -22,28 +23,50 @@
 
 pub(crate) mod whole;
 
+use super::shape::{Shape, Values};
 use super::{Known, Payload, finish};
 use crate::event::{Chunk, Failure, Finish, PieceKind, ServerTimings, Usage};
 use crate::json::{Json, Parsed};
 use crate::text::Text;
 
-/// The types of events that the dialect knows.
-const KINDS: &[&[u8]] = &[
-    b"contentBlockDelta",
-    b"contentBlockStart",
-    b"contentBlockStop",
-    b"messageStart",
-    b"messageStop",
-    b"metadata",
-    b"initial-response",
-];
+/// The other types of events that the dialect knows.
+const KINDS: &[&[u8]] =
+    &[b"contentBlockStart", b"contentBlockStop", b"messageStart", b"messageStop", b"metadata", b"initial-response"];
 
-/// Says what an event means.
-pub(crate) fn read<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+/// The type of event that carries output.
+const DELTA: &[u8] = b"contentBlockDelta";
+
+/// Reads the events of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// That of deltas alone: the type is not in the payload.
+    shape: Shape,
+}
+
+impl Reader {
+    /// Says what an event means.
+    pub(crate) fn read<'a>(&mut self, payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
+        let Payload { name: kind, data } = payload;
+        if kind != DELTA {
+            return read_other(payload, chunk);
+        }
+        if !self.shape.read(data, chunk) {
+            let mut values = Values::new();
+            Json::only_object(data, |json, name| match name {
+                b"delta" => read_delta(json, &mut values, chunk),
+                b"p" => values.skip(json),
+                _ => json.skip(),
+            })?;
+            self.shape.keep(data, chunk, &values);
+        }
+        Ok(Known::Yes)
+    }
+}
+
+fn read_other<'a>(payload: Payload<'a>, chunk: &mut Chunk<'a>) -> Parsed<Known> {
     let Payload { name: kind, data } = payload;
     chunk.terminal = kind == b"metadata";
     Json::only_object(data, |json, name| match (kind, name) {
-        (b"contentBlockDelta", b"delta") => read_delta(json, chunk),
         (b"contentBlockStart", b"start") => read_start(json, chunk),
         (b"messageStop", b"stopReason") => read_stop_reason(json, chunk),
         (b"metadata", b"usage") => read_usage(json, chunk),
@@ -70,20 +93,25 @@ pub(crate) fn exception<'a>(name: &'a [u8], message: &'a [u8], data: &'a [u8]) -
     failure
 }
 
-fn read_delta<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+fn read_delta<'a>(json: &mut Json<'a>, values: &mut Values, chunk: &mut Chunk<'a>) -> Parsed<()> {
+    let mut take = |json: &mut Json<'a>, kind| {
+        let text = values.text(json)?;
+        chunk.output(kind, text);
+        Ok(())
+    };
     json.object(|json, name| match name {
-        b"text" => take(json, chunk, PieceKind::Text),
+        b"text" => take(json, PieceKind::Text),
         b"reasoningContent" => json.object(|json, name| match name {
-            b"text" => take(json, chunk, PieceKind::Reasoning),
+            b"text" => take(json, PieceKind::Reasoning),
             _ => json.skip(),
         }),
         b"toolUse" => json.object(|json, name| match name {
-            b"input" => take(json, chunk, PieceKind::Tool),
+            b"input" => take(json, PieceKind::Tool),
             _ => json.skip(),
         }),
         b"image" => json.object(|json, name| match name {
             b"source" => json.object(|json, name| match name {
-                b"bytes" => take(json, chunk, PieceKind::Media),
+                b"bytes" => take(json, PieceKind::Media),
                 _ => json.skip(),
             }),
             _ => json.skip(),
@@ -110,9 +138,10 @@ fn read_stop_reason<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()
 }
 
 fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
-    let mut usage = Usage::default();
+    let (mut usage, mut total) = (Usage::default(), None);
     json.object(|json, name| {
         match name {
+            b"totalTokens" => total = json.count()?,
             b"inputTokens" => usage.input = json.count()?,
             b"outputTokens" => usage.output = json.count()?,
             b"cacheReadInputTokens" => usage.cache_read = json.count()?,
@@ -122,7 +151,9 @@ fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
         Ok(())
     })?;
     let cached = usage.cache_read.unwrap_or(0).checked_add(usage.cache_write.unwrap_or(0));
-    usage.input = usage.input.and_then(|input| input.checked_add(cached?));
+    let inside =
+        total.is_some() && total == usage.input.zip(usage.output).and_then(|(input, output)| input.checked_add(output));
+    usage.input = usage.input.and_then(|input| if inside { Some(input) } else { input.checked_add(cached?) });
     chunk.usage = (usage != Usage::default()).then_some(usage);
     Ok(())
 }

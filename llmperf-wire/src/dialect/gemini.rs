@@ -19,10 +19,12 @@
 
 mod usage;
 
+use super::shape::{Shape, Values};
 use super::{Known, Payload, failure, finish};
 use crate::event::{Chunk, Finish, FinishKind, PieceKind};
 use crate::json::{Json, Parsed};
 use crate::text::Text;
+use usage::{Report, Sums};
 
 /// Finish reasons by the numbers that mean the same in both APIs: from 6 on they differ.
 const FINISH_REASONS: &[&str] = &["FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"];
@@ -33,7 +35,9 @@ const BLOCK_REASONS: &[&str] = &["BLOCKED_REASON_UNSPECIFIED", "SAFETY", "OTHER"
 /// Reads the payloads of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    reports: usage::Reports,
+    shape: Shape,
+    // In a box: the decoders of all dialects are as large as the largest.
+    sums: Box<Sums>,
 }
 
 impl Reader {
@@ -44,6 +48,13 @@ impl Reader {
             // Not of Google's: some gateways end all streams so.
             return Ok(Known::Yes);
         }
+        let mut report = Report::default();
+        if self.shape.read_with_figures(data, &mut report.figures, chunk) {
+            chunk.usage = report.usage(&mut self.sums);
+            return Ok(Known::Yes);
+        }
+        let mut report = Report::default();
+        let mut values = Values::new();
         let mut known = Known::No;
         let mut candidates = false;
         let mut blocked = None;
@@ -51,9 +62,9 @@ impl Reader {
             match name {
                 b"candidates" => json.array(|json| {
                     candidates = true;
-                    read_candidate(json, chunk)
+                    read_candidate(json, &mut values, chunk)
                 })?,
-                b"usageMetadata" => self.reports.read(json, chunk)?,
+                b"usageMetadata" => report.read(json, &mut values)?,
                 b"modelVersion" => chunk.model = json.text()?,
                 b"responseId" => chunk.id = json.text()?,
                 b"promptFeedback" => json.object(|json, name| {
@@ -72,11 +83,25 @@ impl Reader {
         if let Some(reason) = blocked.filter(|_| !candidates) {
             chunk.finishes.push(Finish { choice: 0, reason, kind: FinishKind::ContentFilter });
         }
+        // What says of audio is written where it is compared with, and not read again.
+        if !report.has_audio() {
+            self.shape.keep(data, chunk, &values);
+        }
+        chunk.usage = report.usage(&mut self.sums);
         Ok(known)
+    }
+
+    /// Says what the payload means that `ahead` begins with, if it has the shape of the last; gives its length.
+    #[inline]
+    pub(crate) fn read_ahead<'a>(&mut self, ahead: &'a [u8], chunk: &mut Chunk<'a>) -> Option<usize> {
+        let mut report = Report::default();
+        let length = self.shape.read_ahead(ahead, &mut report.figures, chunk)?;
+        chunk.usage = report.usage(&mut self.sums);
+        Some(length)
     }
 }
 
-fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+fn read_candidate<'a>(json: &mut Json<'a>, values: &mut Values, chunk: &mut Chunk<'a>) -> Parsed<()> {
     let before = chunk.pieces.len();
     let mut choice = 0;
     let mut ending = None;
@@ -84,7 +109,7 @@ fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> 
         match name {
             b"index" => choice = json.count()?.and_then(|index| u32::try_from(index).ok()).unwrap_or(0),
             b"content" => json.object(|json, name| match name {
-                b"parts" => json.array(|json| read_part(json, chunk)),
+                b"parts" => json.array(|json| read_part(json, values, chunk)),
                 _ => json.skip(),
             })?,
             b"finishReason" => ending = reason(json, FINISH_REASONS)?,
@@ -103,12 +128,12 @@ fn read_candidate<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> 
     Ok(())
 }
 
-fn read_part<'a>(json: &mut Json<'a>, chunk: &mut Chunk<'a>) -> Parsed<()> {
+fn read_part<'a>(json: &mut Json<'a>, values: &mut Values, chunk: &mut Chunk<'a>) -> Parsed<()> {
     let mut text = None;
     let mut thought = false;
     json.object(|json, name| {
         match name {
-            b"text" => text = json.text()?,
+            b"text" => text = values.text(json)?,
             b"thought" => thought = json.flag()?.unwrap_or(false),
             b"functionCall" => read_function_call(json, chunk)?,
             b"executableCode" => json.object(|json, name| match name {

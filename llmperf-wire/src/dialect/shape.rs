@@ -7,11 +7,11 @@ use crate::event::{Chunk, Piece, PieceKind};
 use crate::json::{Json, Parsed};
 use crate::text::Text;
 
-/// The most that is kept of a payload.
-const LONGEST: usize = 512;
+/// The most that is kept of a payload: what stands around its values.
+const LONGEST: usize = 768;
 
 /// How many values may differ.
-const MOST: usize = 3;
+const MOST: usize = 8;
 
 /// The shape of the last delta, if it can be compared with.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ struct Kept {
     /// For each value, how long the literal before it is.
     values: [(usize, Value); MOST],
     count: usize,
+    /// Where the literal behind the last value begins.
+    ending: usize,
     /// Nothing but braces stand behind the last value: blanks may pad them.
     closes: bool,
     kind: PieceKind,
@@ -34,6 +36,8 @@ struct Kept {
 enum Value {
     /// The output.
     Text,
+    /// A figure, by its place among those of the dialect.
+    Figure(u8),
     /// A number or a string that nobody measures.
     Other,
 }
@@ -60,6 +64,15 @@ impl Values {
             self.note(before, json.remaining(), Value::Text);
         }
         Ok(text)
+    }
+
+    /// Reads a figure that differs from delta to delta.
+    #[inline]
+    pub(super) fn figure(&mut self, json: &mut Json<'_>, place: u8) -> Parsed<Option<u64>> {
+        let before = json.remaining();
+        let figure = json.count()?;
+        self.note(before, json.remaining(), Value::Figure(place));
+        Ok(figure)
     }
 
     /// Passes over a value that nobody measures and that differs from delta to delta.
@@ -94,24 +107,53 @@ impl Shape {
     /// Puts into the chunk what a payload of the kept shape says; false if it has another and has to be read.
     #[inline]
     pub(super) fn read<'a>(&self, data: &'a [u8], chunk: &mut Chunk<'a>) -> bool {
-        let Some((kept, text)) = self.0.as_deref().and_then(|kept| Some((kept, kept.text_of(data)?))) else {
-            return false;
-        };
-        chunk.pieces.push(Piece { kind: kept.kind, choice: kept.choice, text });
-        true
+        self.read_with_figures(data, &mut [], chunk)
     }
 
-    /// Keeps the shape of a payload that is of a known kind by itself, if it has output and says nothing else.
+    /// The same for a dialect whose deltas have figures; those may be touched even if the shape is another.
+    #[inline]
+    pub(super) fn read_with_figures<'a>(
+        &self,
+        data: &'a [u8],
+        figures: &mut [Option<u64>],
+        chunk: &mut Chunk<'a>,
+    ) -> bool {
+        let Some(kept) = self.0.as_deref() else { return false };
+        let read = kept.read(data, figures).filter(|(_, rest)| kept.ends_with(rest));
+        read.map(|(text, _)| chunk.pieces.push(kept.piece(text))).is_some()
+    }
+
+    /// The same for a payload that others may follow; says how long it is.
+    #[inline]
+    pub(super) fn read_ahead<'a>(
+        &self,
+        ahead: &'a [u8],
+        figures: &mut [Option<u64>],
+        chunk: &mut Chunk<'a>,
+    ) -> Option<usize> {
+        let kept = self.0.as_deref()?;
+        let (text, rest) = kept.read(ahead, figures)?;
+        let behind = rest.strip_prefix(kept.ending())?;
+        chunk.pieces.push(kept.piece(text));
+        Some(ahead.len() - behind.len())
+    }
+
+    /// Keeps the shape of a payload that is of a known kind by itself, if it has output and, but for figures that were
+    /// noted, says nothing else.
     pub(super) fn keep(&mut self, data: &[u8], chunk: &Chunk<'_>, values: &Values) {
-        let Some(output) = chunk.only_output().filter(|_| data.len() <= LONGEST) else {
+        let Some(output) = chunk.only_output() else {
             return;
         };
         let (Some(places), Piece { kind, choice, .. }) = (values.places(data, output), *output) else {
             return;
         };
+        let length = places.iter().fold(data.len(), |length, (before, behind, _)| length + behind - before);
+        if length > LONGEST {
+            return;
+        }
         let kept = self.0.get_or_insert_with(|| {
-            let (literals, values) = (Vec::with_capacity(data.len()), [(0, Value::Other); MOST]);
-            Box::new(Kept { literals, values, count: 0, closes: false, kind, choice })
+            let (literals, values) = (Vec::with_capacity(length), [(0, Value::Other); MOST]);
+            Box::new(Kept { literals, values, count: 0, ending: 0, closes: false, kind, choice })
         });
         kept.literals.clear();
         let mut rest = data;
@@ -121,6 +163,7 @@ impl Shape {
             *place = (literal.len(), value);
             (_, rest) = data.split_at(data.len().saturating_sub(behind));
         }
+        kept.ending = kept.literals.len();
         kept.literals.extend_from_slice(rest);
         kept.closes = rest.iter().all(|byte| *byte == b'}' || is_blank(*byte));
         (kept.count, kept.kind, kept.choice) = (places.len(), kind, choice);
@@ -128,8 +171,9 @@ impl Shape {
 }
 
 impl Kept {
-    /// The text of a payload that has this shape.
-    fn text_of<'a>(&self, data: &'a [u8]) -> Option<Text<'a>> {
+    /// The text of a payload that has this shape up to its last value, and what stands behind that.
+    #[inline]
+    fn read<'a>(&self, data: &'a [u8], figures: &mut [Option<u64>]) -> Option<(Text<'a>, &'a [u8])> {
         let mut rest = data;
         let mut literals = self.literals.as_slice();
         let mut text = None;
@@ -137,16 +181,30 @@ impl Kept {
             let (literal, others) = literals.split_at_checked(*length)?;
             literals = others;
             let mut json = Json::new(rest.strip_prefix(literal)?);
-            match (json.peek()?, value) {
+            match (json.peek()?, *value) {
                 // How deep a value may be nested depends on where it stands.
                 (b'{' | b'[', _) => return None,
                 (_, Value::Text) => text = Some(json.text().ok()??),
+                (_, Value::Figure(place)) => *figures.get_mut(usize::from(place))? = json.count().ok()?,
                 (_, Value::Other) => json.skip().ok()?,
             }
             rest = json.rest();
         }
-        let whole = rest == literals || self.closes && without_blanks(rest).eq(without_blanks(literals));
-        text.filter(|_| whole)
+        Some((text?, rest))
+    }
+
+    fn piece<'a>(&self, text: Text<'a>) -> Piece<'a> {
+        Piece { kind: self.kind, choice: self.choice, text }
+    }
+
+    /// What stands behind the last value.
+    fn ending(&self) -> &[u8] {
+        self.literals.get(self.ending..).unwrap_or_default()
+    }
+
+    fn ends_with(&self, rest: &[u8]) -> bool {
+        let ending = self.ending();
+        rest == ending || self.closes && without_blanks(rest).eq(without_blanks(ending))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Elements are told apart by their brackets and strings alone: whether one is well-formed is for its reader to find.
 
-use super::{DEFAULT_LIMIT, Frame};
+use super::{DEFAULT_LIMIT, Frame, Sink};
 use crate::json::quote_or_escape;
 
 /// An incremental parser of a JSON array.
@@ -97,11 +97,16 @@ impl JsonArray {
 
     /// Takes the next bytes of the stream and gives every frame that they complete to `sink`.
     pub fn push(&mut self, read: &[u8], mut sink: impl FnMut(Frame<'_>)) {
+        self.push_to(read, &mut sink);
+    }
+
+    /// The same for a sink that may know the end of an element before its brackets are looked at.
+    pub(crate) fn push_to(&mut self, read: &[u8], sink: &mut impl Sink) {
         let mut rest = read;
         while !rest.is_empty() && self.place != Place::Past {
             rest = match self.place {
-                Place::Element | Place::Bare => self.take_element(rest, &mut sink),
-                _ => self.find_element(rest, &mut sink),
+                Place::Element | Place::Bare => self.take_element(rest, sink),
+                _ => self.find_element(rest, sink),
             };
         }
     }
@@ -118,8 +123,8 @@ impl JsonArray {
         self.skipping = false;
     }
 
-    /// Goes to the next element, and leaves it.
-    fn find_element<'r>(&mut self, rest: &'r [u8], sink: &mut impl FnMut(Frame<'_>)) -> &'r [u8] {
+    /// Goes to the next element, and leaves it unless the sink takes it as it is.
+    fn find_element<'r>(&mut self, rest: &'r [u8], sink: &mut impl Sink) -> &'r [u8] {
         let at_start = self.place == Place::Start;
         let mut rest = rest;
         while let Some((byte, tail)) = rest.split_first() {
@@ -136,15 +141,19 @@ impl JsonArray {
                 b',' if !at_start => {}
                 b']' if !at_start => {
                     self.place = Place::Past;
-                    sink(Frame::End);
+                    sink.frame(Frame::End);
                     return tail;
                 }
                 _ if at_start => {
                     self.place = Place::Past;
-                    sink(Frame::Broken);
+                    sink.frame(Frame::Broken);
                     return tail;
                 }
                 _ => {
+                    let ahead = rest.get(..self.limit).unwrap_or(rest);
+                    if let Some(length) = sink.ahead(ahead) {
+                        return rest.get(length..).unwrap_or_default();
+                    }
                     self.place = Place::Element;
                     return rest;
                 }
@@ -155,7 +164,7 @@ impl JsonArray {
     }
 
     /// Takes what `rest` has of the element at hand; what follows it is left.
-    fn take_element<'r>(&mut self, rest: &'r [u8], sink: &mut impl FnMut(Frame<'_>)) -> &'r [u8] {
+    fn take_element<'r>(&mut self, rest: &'r [u8], sink: &mut impl Sink) -> &'r [u8] {
         let Some(end) = self.inside.end(rest) else {
             self.hold(rest, sink);
             return &[];
@@ -163,7 +172,7 @@ impl JsonArray {
         let (part, tail) = rest.split_at(end);
         if !std::mem::take(&mut self.skipping) {
             if self.element.len() + part.len() > self.limit {
-                sink(Frame::Oversized);
+                sink.frame(Frame::Oversized);
             } else if self.element.is_empty() {
                 self.deliver(part, false, sink);
             } else {
@@ -177,21 +186,21 @@ impl JsonArray {
         tail
     }
 
-    fn hold(&mut self, rest: &[u8], sink: &mut impl FnMut(Frame<'_>)) {
+    fn hold(&mut self, rest: &[u8], sink: &mut impl Sink) {
         if self.skipping {
             return;
         }
         if self.element.len() + rest.len() > self.limit {
             self.element.clear();
             self.skipping = true;
-            sink(Frame::Oversized);
+            sink.frame(Frame::Oversized);
         } else {
             self.element.extend_from_slice(rest);
         }
     }
 
-    fn deliver(&self, data: &[u8], unterminated: bool, sink: &mut impl FnMut(Frame<'_>)) {
-        sink(if self.place == Place::Bare {
+    fn deliver(&self, data: &[u8], unterminated: bool, sink: &mut impl Sink) {
+        sink.frame(if self.place == Place::Bare {
             Frame::Bare { data, unterminated }
         } else {
             Frame::Event { name: &[], data, unterminated }

@@ -63,6 +63,10 @@ fn what_came_through_the_cache_is_added_to_the_input() {
     assert_eq!(figures(usage(r#"{"cacheReadInputTokens":1500,"inputTokens":4}"#)), (Some(1504), Some(1500), None));
     assert_eq!(figures(usage(r#"{"inputTokens":4,"cacheWriteInputTokens":null}"#)), (Some(4), None, None));
     assert_eq!(figures(usage(r#"{"cacheReadInputTokens":3,"outputTokens":9}"#)), (None, Some(3), None));
+    let total =
+        |total| format!(r#"{{"inputTokens":24,"outputTokens":4,"totalTokens":{total},"cacheReadInputTokens":16}}"#);
+    assert_eq!(figures(usage(&total(44))), (Some(40), Some(16), None));
+    assert_eq!(figures(usage(&total(28))), (Some(24), Some(16), None), "the total says that it is in there");
     let overflow = r#"{"inputTokens":18446744073709551615,"cacheReadInputTokens":1}"#;
     assert_eq!(figures(usage(overflow)), (None, Some(1), None));
 }

@@ -111,3 +111,18 @@ fn a_stream_that_comes_with_a_status_keeps_the_words_of_its_error() {
     let failures: Vec<_> = bodies.into_iter().map(|body| body.failure.unwrap().0).collect();
     assert_eq!((failures, form), (vec!["400".to_owned(), "c".to_owned()], Some(Form::Stream)));
 }
+
+#[test]
+fn a_message_in_place_of_a_code_is_no_name_of_an_error() {
+    let long = "x".repeat(65);
+    let written_long = format!(r#"{{"error":{{"code":"{long}","type":"t"}}}}"#);
+    for (json, name) in [
+        (r#"{"error":{"code":"Rate limit reached for m","type":"requests"}}"#, "requests"),
+        (r#"{"error":{"code":"Rate limit reached for m"}}"#, "429"),
+        (r#"{"error":{"code":"too many","type":"too often","status":"EXHAUSTED"}}"#, "EXHAUSTED"),
+        (r#"{"error":{"code":"é","code":"t"}}"#, "t"),
+        (&written_long, "t"),
+    ] {
+        assert_eq!(failure(429, json).unwrap().0, name, "{json}");
+    }
+}

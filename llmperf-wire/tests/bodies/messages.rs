@@ -211,7 +211,7 @@ fn bedrock() {
     let body = body(
         r#"{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}},
               {"text":"Hello"},{"toolUse":{"toolUseId":"t","name":"f","input":{"a":1}}},{"image":{"format":"png","source":{"bytes":"AAAA"}}}]}},
-            "stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":5,"totalTokens":8,"cacheReadInputTokens":20},"metrics":{"latencyMs":150}}"#,
+            "stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":5,"totalTokens":28,"cacheReadInputTokens":20},"metrics":{"latencyMs":150}}"#,
     );
     let output = body.output;
     assert_eq!(output[..2], [piece(PieceKind::Text, "Hello"), piece(PieceKind::Reasoning, "hm")]);

@@ -37,6 +37,21 @@ fn early_reports_lack_what_has_not_begun() {
 }
 
 #[test]
+fn what_a_later_report_leaves_out_or_has_no_more_of_stays_in_the_sums() {
+    let reports = [
+        r#"{"promptTokenCount":80,"toolUsePromptTokenCount":20,"thoughtsTokenCount":30,"totalTokenCount":130}"#,
+        r#"{"promptTokenCount":81,"candidatesTokenCount":7,"totalTokenCount":138}"#,
+        r#"{"candidatesTokenCount":9,"thoughtsTokenCount":0}"#,
+        r#"{"trafficType":"ON_DEMAND","totalTokenCount":140}"#,
+    ];
+    let stream = reports.map(|json| format!("data: {{\"candidates\":[],\"usageMetadata\":{json}}}\n\n")).concat();
+    let mut told = Vec::new();
+    decode(Dialect::Gemini, stream, |chunk| told.push(chunk.usage.map(|usage| (usage.input, usage.output))));
+    let figures = |input, output| Some((input, output));
+    assert_eq!(told, [figures(Some(100), Some(30)), figures(Some(101), Some(37)), figures(None, Some(39)), None]);
+}
+
+#[test]
 fn what_the_providers_own_tools_gave_back_is_input() {
     let json = r#"{"promptTokenCount":80,"toolUsePromptTokenCount":237,"candidatesTokenCount":173,"thoughtsTokenCount":60,"totalTokenCount":550}"#;
     assert_eq!(figures(json), (Some(317), Some(233), Some(60)));

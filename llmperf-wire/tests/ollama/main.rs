@@ -36,7 +36,7 @@ fn pieces(chunk: &Chunk<'_>) -> Vec<(PieceKind, String)> {
 
 #[test]
 fn the_last_line_has_the_end_the_reason_the_usage_and_the_servers_times() {
-    let json = r#"{"model":"m","created_at":"t","message":{"role":"assistant","content":""},"done_reason":"length","done":true,"total_duration":2000000001,"load_duration":30000000,"prompt_eval_count":16,"prompt_eval_duration":400000000,"eval_count":22,"eval_duration":1500000000}"#;
+    let json = r#"{"model":"m","created_at":"t","message":{"role":"assistant","content":""},"done_reason":"length","done":true,"total_duration":2000000001,"load_duration":30000000,"prompt_eval_count":16,"prompt_eval_cached_count":12,"prompt_eval_duration":400000000,"eval_count":22,"eval_duration":1500000000}"#;
     line(json, |chunk| {
         assert!(chunk.terminal);
         assert_eq!(pieces(chunk), []);
@@ -44,7 +44,7 @@ fn the_last_line_has_the_end_the_reason_the_usage_and_the_servers_times() {
             chunk.finishes().map(|finish| (finish.choice, finish.reason.to_string(), finish.kind)).collect();
         assert_eq!(finishes, [(0, "length".to_owned(), FinishKind::Length)]);
         let Usage { input, output, cache_read, reasoning, .. } = chunk.usage.unwrap();
-        assert_eq!((input, output, cache_read, reasoning), (Some(16), Some(22), None, None));
+        assert_eq!((input, output, cache_read, reasoning), (Some(16), Some(22), Some(12), None));
         let ServerTimings { queue, load, prompt, generation, total, .. } = chunk.timings.unwrap();
         assert_eq!(queue, None);
         assert_eq!(load, Some(Duration::from_millis(30)));

@@ -17,6 +17,16 @@ fn usage_with_all_its_details() {
 fn usage_under_the_familys_other_names() {
     let deepseek = usage(r#"{"prompt_tokens":9,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":3}"#);
     assert_eq!((deepseek.input, deepseek.cache_read, deepseek.output), (Some(9), Some(6), None));
+    for cached in [
+        r#""cached_tokens":6"#,
+        r#""num_cached_tokens":6"#,
+        r#""prompt_token_details":{"cached_tokens":6}"#,
+        r#""num_cached_tokens":6,"prompt_tokens_details":{"cached_tokens":6}"#,
+        r#""prompt_tokens_details":{"cached_tokens":6},"cached_tokens":null"#,
+    ] {
+        let Usage { input, cache_read, .. } = usage(&format!(r#"{{"prompt_tokens":9,{cached}}}"#));
+        assert_eq!((input, cache_read), (Some(9), Some(6)), "{cached}");
+    }
     assert_eq!(usage(r#"{"completion_tokens":9,"reasoning_tokens":3}"#).reasoning, Some(3));
     assert_eq!(usage(r#"{"prompt_tokens":9,"cache_creation_input_tokens":2}"#).cache_write, Some(2));
     let writer = usage(

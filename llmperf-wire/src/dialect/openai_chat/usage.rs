@@ -5,7 +5,7 @@
 //! | `prompt_tokens` | input, cached tokens included |
 //! | `completion_tokens` | output, reasoning included |
 //! | `total_tokens` = prompt + completion + reasoning (xAI) | reasoning stands outside `completion_tokens`: it is added |
-//! | `prompt_tokens_details.cached_tokens`, `prompt_cache_hit_tokens` (DeepSeek) | read from the cache |
+//! | `prompt_tokens_details.cached_tokens`, `prompt_cache_hit_tokens` (DeepSeek), `cached_tokens` (Moonshot), `num_cached_tokens` and `prompt_token_details` (Mistral) | read from the cache |
 //! | `prompt_tokens_details.cache_write_tokens` (OpenRouter), `cache_creation_input_tokens` (gateways to Anthropic) | written to the cache |
 //! | `completion_tokens_details.reasoning_tokens`, `reasoning_tokens` (SGLang, Perplexity) | reasoning |
 //! | `…_details.audio_tokens` | audio |
@@ -35,13 +35,13 @@ impl Report {
                 b"completion_tokens" => tokens.output = json.count()?,
                 b"total_tokens" => *total = json.count()?,
                 b"reasoning_tokens" => tokens.reasoning = json.count()?.or(tokens.reasoning),
-                b"prompt_cache_hit_tokens" => {
+                b"prompt_cache_hit_tokens" | b"cached_tokens" | b"num_cached_tokens" => {
                     tokens.cache_read = json.count()?.or(tokens.cache_read);
                 }
                 b"cache_creation_input_tokens" => {
                     tokens.cache_write = json.count()?.or(tokens.cache_write);
                 }
-                b"prompt_tokens_details" => json.object(|json, name| {
+                b"prompt_tokens_details" | b"prompt_token_details" => json.object(|json, name| {
                     match name {
                         b"cached_tokens" => tokens.cache_read = json.count()?.or(tokens.cache_read),
                         b"cache_write_tokens" => {
