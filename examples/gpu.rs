@@ -63,7 +63,7 @@ async fn run() -> Result<(), Error> {
             Long("simulate") => simulated = true,
             Long("seed") => seed = arguments.value()?.parse()?,
             Long("help") => {
-                print!("{USAGE}");
+                say!("{}", USAGE.trim_end());
                 return Ok(());
             }
             other => return Err(other.unexpected().into()),
@@ -88,10 +88,9 @@ async fn live(seconds: u64) -> Result<(), Error> {
         let table = table(&sampling);
         if redraw && second > 0 {
             // Up by as many lines as the table has.
-            print!("\x1b[{}A\x1b[J", table.lines().count());
+            let _enough = write!(std::io::stdout(), "\x1b[{}A\x1b[J", table.lines().count());
         }
-        print!("{table}");
-        std::io::stdout().flush()?;
+        say!("{}", table.trim_end());
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     Ok(())
@@ -269,7 +268,8 @@ struct Folder(PathBuf);
 impl Folder {
     fn new() -> Result<Self, Error> {
         let folder = std::env::temp_dir().join(format!("llmperf-gpu-{}", std::process::id()));
-        std::fs::create_dir_all(&folder)?;
+        // One that is there already is somebody else's, and so would be the library in it.
+        std::fs::create_dir(&folder)?;
         Ok(Self(folder))
     }
 }

@@ -355,3 +355,114 @@ fn a_call_that_ended_before_a_pause_is_told_and_one_in_flight_is_forgotten() {
     tick(&mut sampler, &clock);
     assert_eq!(probe.count("llmperf.gpu.call.energy"), 2.0, "calls are watched again");
 }
+
+#[test]
+fn a_call_longer_than_the_history_has_all_of_its_energy() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let (mut sampler, probe) = with_calls(&gpus, &clock);
+    tick(&mut sampler, &clock);
+    let call = probe.chat("vllm", "llama").start();
+    for second in 1..=2_000 {
+        gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(second * 100_000));
+        tick(&mut sampler, &clock);
+    }
+    drop(call);
+    tick(&mut sampler, &clock);
+    let told = probe.points("llmperf.gpu.call.energy");
+    assert_eq!(told[0].attribute("llmperf.gpu.quality"), "ok");
+    assert!((told[0].sum - 200_000.0).abs() < 1e-3, "{} J", told[0].sum);
+}
+
+#[test]
+fn thousands_of_calls_share_what_was_used_and_no_more() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let (mut sampler, probe) = with_calls(&gpus, &clock);
+    tick(&mut sampler, &clock);
+    let mut calls = Vec::new();
+    for place in 0..20_000_u32 {
+        calls.push(probe.chat("vllm", "llama").start());
+        if place % 20 == 0 {
+            clock.advance(Duration::from_millis(1));
+        }
+    }
+    gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(300_000));
+    sampler.tick();
+    let untracked = sampler.snapshot().health.calls_untracked;
+    assert_eq!(untracked, 20_000 - 16_384);
+    for (place, call) in calls.into_iter().enumerate() {
+        drop(call);
+        if place % 20 == 0 {
+            clock.advance(Duration::from_millis(1));
+        }
+    }
+    gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(600_000));
+    tick(&mut sampler, &clock);
+    let told = probe.points("llmperf.gpu.call.energy");
+    let sum: f64 = told.iter().map(|point| point.sum).sum();
+    assert!(sum > 0.0 && sum <= 600.0 + 1e-6, "{sum} J");
+    assert_eq!(told.iter().map(|point| point.count).sum::<u64>(), 16_384);
+}
+
+#[test]
+fn a_second_sampler_does_not_double_what_the_first_tells() {
+    let (gpus, clock, probe) = (gpus(), Clock::manual(), Probe::new());
+    let make = || sampler(&gpus, &clock).instrumentation(probe.instrumentation().clone()).by_hand();
+    let (mut one, mut other) = (make(), make());
+    for joules in [0, 100] {
+        gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(joules * 1_000));
+        tick(&mut one, &clock);
+        other.tick();
+    }
+    assert_eq!((probe.count("hw.energy"), probe.count("hw.power")), (100.0, 300.0));
+}
+
+#[test]
+fn a_counter_that_is_refused_later_is_not_made_up_for_by_power() {
+    let (gpus, clock) = (gpus(), Clock::manual());
+    let mut sampler = sampler(&gpus, &clock).by_hand();
+    for joules in [0, 100] {
+        gpus.tell("GPU-0", |sample| sample.energy_millijoules = Ok(joules * 1_000));
+        tick(&mut sampler, &clock);
+    }
+    gpus.tell("GPU-0", |sample| sample.energy_millijoules = Err(Fault::NotSupported.into()));
+    (0..10).for_each(|_| tick(&mut sampler, &clock));
+    assert_eq!(sampler.snapshot().devices[0].energy, [(EnergySource::Counter, 100.0)]);
+}
+
+/// A driver that lists each of its devices twice.
+struct Twice(ScriptedGpus);
+
+impl GpuBackend for Twice {
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+
+    fn open(&mut self) -> Result<(), BackendError> {
+        self.0.open()
+    }
+
+    fn devices(&mut self) -> Result<Vec<Found>, BackendError> {
+        let found = self.0.devices()?;
+        Ok([found.clone(), found].concat())
+    }
+
+    fn sample(&mut self, device: &DeviceId, plan: Fields) -> DeviceSample {
+        self.0.sample(device, plan)
+    }
+
+    fn forget(&mut self, device: &DeviceId) {
+        self.0.forget(device);
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+}
+
+#[test]
+fn a_device_that_is_listed_twice_is_one() {
+    let clock = Clock::manual();
+    let mut sampler = Sampler::new(Twice(gpus())).devices(Selection::All).clock(&clock).by_hand();
+    tick(&mut sampler, &clock);
+    assert_eq!(sampler.snapshot().devices.len(), 1);
+}

@@ -180,8 +180,8 @@ fn a7_a_process_whose_memory_is_not_told_is_listed_without() {
 fn a8_stale_and_impossible_samples_of_processes_are_left_out_and_counted() {
     let own = std::process::id();
     let mut script = ONE.to_owned() + &format!("\nprocess 0 {own} 4096");
-    script += &(0..98).map(|n| format!("\nusage 0 {} 0 {} 0", 100_000 + n, 1_000 + n)).collect::<String>();
-    script += &format!("\nusage 0 {own} 500 20 0\nusage 0 {own} 900 40 0");
+    script += &(0..97).map(|n| format!("\nusage 0 {} 0 {} 0", 100_000 + n, 1_000 + n)).collect::<String>();
+    script += &format!("\nusage 0 {own} 500 20 0\nusage 0 {own} 900 40 0\nusage 0 {own} 950 1000 0");
     let mut bench = Bench::with("a8", &script, |sampler| sampler.with(Group::Processes));
     let processes = bench.device("GPU-0").sample.processes.unwrap();
     assert_eq!((processes.list.len(), processes.list[0].utilization, processes.rejected), (1, Some(0.4), 98));
