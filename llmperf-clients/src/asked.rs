@@ -1,14 +1,6 @@
 //! Parameters of a request, as attributes of its call's span. Never the prompt, nor words out of it.
 
-use llmperf_core::Call;
-
-const TEMPERATURE: &str = "gen_ai.request.temperature";
-const TOP_P: &str = "gen_ai.request.top_p";
-const FREQUENCY_PENALTY: &str = "gen_ai.request.frequency_penalty";
-const PRESENCE_PENALTY: &str = "gen_ai.request.presence_penalty";
-const MAX_TOKENS: &str = "gen_ai.request.max_tokens";
-const CHOICE_COUNT: &str = "gen_ai.request.choice.count";
-const SEED: &str = "gen_ai.request.seed";
+use llmperf_core::{Call, semconv::request as name};
 
 /// What a request asks for, as far as it says so.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,20 +18,22 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn tell(self, mut call: Call) -> Call {
         let ratios = [
-            (TEMPERATURE, self.temperature),
-            (TOP_P, self.top_p),
-            (FREQUENCY_PENALTY, self.frequency_penalty),
-            (PRESENCE_PENALTY, self.presence_penalty),
+            (name::TEMPERATURE, self.temperature),
+            (name::TOP_P, self.top_p),
+            (name::FREQUENCY_PENALTY, self.frequency_penalty),
+            (name::PRESENCE_PENALTY, self.presence_penalty),
         ];
-        for (name, ratio) in ratios {
+        for (key, ratio) in ratios {
             if let Some(ratio) = ratio {
-                call = call.attribute(name, ratio);
+                call = call.attribute(key, ratio);
             }
         }
         let choices = self.choices.filter(|choices| *choices != 1);
-        for (name, count) in [(MAX_TOKENS, self.max_tokens), (CHOICE_COUNT, choices), (SEED, self.seed)] {
+        for (key, count) in
+            [(name::MAX_TOKENS, self.max_tokens), (name::CHOICE_COUNT, choices), (name::SEED, self.seed)]
+        {
             if let Some(count) = count {
-                call = call.attribute(name, count);
+                call = call.attribute(key, count);
             }
         }
         call

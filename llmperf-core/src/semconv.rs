@@ -4,6 +4,8 @@
 //! counters of its #374, `gen_ai.client.inference.*` of its #521. They have no release; [`GenAiNames::V1_41`] gives the
 //! names of the core conventions v1.41, the last ones that other SDKs emit. `llmperf.*` is ours.
 
+pub mod request;
+
 use opentelemetry::InstrumentationScope;
 
 /// Which names the `gen_ai.*` client metrics have.

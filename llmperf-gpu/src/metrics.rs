@@ -30,6 +30,8 @@ pub(crate) fn scope() -> InstrumentationScope {
 
 /// Names of attributes.
 pub(crate) mod name {
+    pub(crate) use llmperf_core::semconv::{ERROR_TYPE, REQUEST_MODEL as MODEL};
+
     pub(crate) const HW_ID: &str = "hw.id";
     pub(crate) const HW_NAME: &str = "hw.name";
     pub(crate) const HW_VENDOR: &str = "hw.vendor";
@@ -40,9 +42,7 @@ pub(crate) mod name {
     pub(crate) const HW_TASK: &str = "hw.gpu.task";
     pub(crate) const HW_SENSOR: &str = "hw.sensor_location";
     pub(crate) const DIRECTION: &str = "network.io.direction";
-    pub(crate) const ERROR_TYPE: &str = "error.type";
     pub(crate) const PID: &str = "process.pid";
-    pub(crate) const MODEL: &str = "gen_ai.request.model";
     pub(crate) const STATE: &str = "llmperf.gpu.state";
     pub(crate) const FIELD: &str = "llmperf.gpu.field";
     pub(crate) const CLOCK: &str = "llmperf.gpu.clock.domain";

@@ -7,7 +7,6 @@ mod client;
 mod coding;
 mod head;
 mod measure;
-mod names;
 mod opened;
 mod prompt;
 mod reading;

@@ -11,12 +11,13 @@ use http_body::Body;
 use llmperf_core::{
     Call, Instrumentation, Recorder, Side,
     opentelemetry::{Array, StringValue, Value, trace::SpanKind},
+    semconv::request as names,
 };
 use llmperf_wire::{Endpoint, Request};
 use pin_project::pin_project;
 
 use crate::{
-    MeasuredBody, RequestHead, names, prompt,
+    MeasuredBody, RequestHead, prompt,
     reading::Reading,
     settings::{Recognised, Seen, Settings},
 };
@@ -65,7 +66,7 @@ pub(crate) fn describe(
         .side(side)
         .transport()
         .streams(endpoint.answer_streams(request))
-        .attribute(names::METHOD, head.method().as_str().to_owned());
+        .attribute(names::HTTP_METHOD, head.method().as_str().to_owned());
     if side == Side::Server {
         call = call.span_kind(SpanKind::Server);
     }
@@ -78,7 +79,7 @@ pub(crate) fn describe(
     }
     let told = head.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if let Some(size) = body.map(|body| body.len() as i64).or(told) {
-        call = call.attribute(names::REQUEST_SIZE, size);
+        call = call.attribute(names::HTTP_REQUEST_SIZE, size);
     }
     if let Some(request) = request {
         call = parameters(call, request);
@@ -95,7 +96,7 @@ fn parameters(mut call: Call, request: &Request) -> Call {
     let format = request.encoding_format.as_deref().map(|format| cut(format, LONGEST_VALUE).to_owned());
     for (key, value) in [
         (names::MAX_TOKENS, whole(request.max_tokens)),
-        (names::CHOICES, whole(choices)),
+        (names::CHOICE_COUNT, whole(choices)),
         (names::TEMPERATURE, request.temperature.map(Value::F64)),
         (names::TOP_P, request.top_p.map(Value::F64)),
         (names::TOP_K, whole(request.top_k)),
@@ -128,7 +129,7 @@ impl Opened {
     pub(crate) fn answered<B: Body>(mut self, response: Response<B>) -> Response<MeasuredBody<B>> {
         let (parts, body) = response.into_parts();
         let status = parts.status.as_u16();
-        self.call.attribute(names::STATUS, i64::from(status));
+        self.call.attribute(names::HTTP_STATUS, i64::from(status));
         self.headers(&parts.headers);
         self.call.on_head_with(status);
         let reading = Reading::new(&self.endpoint, status, &parts.headers);
@@ -143,7 +144,7 @@ impl Opened {
         for name in taken {
             let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) else { continue };
             let value: StringValue = cut(value, LONGEST_VALUE).to_owned().into();
-            self.call.attribute([names::RESPONSE_HEADER, name.as_str()].concat(), one(value));
+            self.call.attribute([names::HTTP_RESPONSE_HEADER, name.as_str()].concat(), one(value));
         }
     }
 }
