@@ -169,7 +169,8 @@ fn read_usage(json: &mut Json<'_>, chunk: &mut Chunk<'_>) -> Parsed<()> {
     Ok(())
 }
 
-fn read_pair(json: &mut Json<'_>, input: &mut Option<u64>, output: &mut Option<u64>) -> Parsed<()> {
+/// Reads a pair of counts, used or billed.
+pub(crate) fn read_pair(json: &mut Json<'_>, input: &mut Option<u64>, output: &mut Option<u64>) -> Parsed<()> {
     json.object(|json, name| {
         match name {
             b"input_tokens" => *input = json.count()?,

@@ -9,7 +9,7 @@
 //! | `id`, `model` | themselves |
 //! | an array, and all else | skipped |
 
-use crate::dialect::openai_chat;
+use crate::dialect::{cohere, openai_chat};
 use crate::event::{Chunk, ServerTimings, Usage};
 use crate::json::{Json, Parsed};
 
@@ -27,8 +27,8 @@ pub(super) fn read<'a>(data: &'a [u8], chunk: &mut Chunk<'a>) -> Parsed<()> {
                 openai_chat::read_usage(json, chunk)?;
             }
             b"meta" => json.object(|json, name| match name {
-                b"tokens" => tokens(json, &mut found.input, &mut found.output),
-                b"billed_units" => tokens(json, &mut found.billed_input, &mut found.billed_output),
+                b"tokens" => cohere::read_pair(json, &mut found.input, &mut found.output),
+                b"billed_units" => cohere::read_pair(json, &mut found.billed_input, &mut found.billed_output),
                 _ => json.skip(),
             })?,
             b"usageMetadata" => json.object(|json, name| {
@@ -68,15 +68,4 @@ fn total(json: &mut Json<'_>) -> Parsed<Option<u64>> {
         Ok(())
     })?;
     Ok(total)
-}
-
-fn tokens(json: &mut Json<'_>, input: &mut Option<u64>, output: &mut Option<u64>) -> Parsed<()> {
-    json.object(|json, name| {
-        match name {
-            b"input_tokens" => *input = json.count()?,
-            b"output_tokens" => *output = json.count()?,
-            _ => json.skip()?,
-        }
-        Ok(())
-    })
 }
