@@ -43,7 +43,7 @@ const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 async fn main() -> ExitCode {
     let ran = match Arguments::from_env() {
         Ok(Arguments::Help) => {
-            print!("{USAGE}");
+            say!("{}", USAGE.trim_end());
             Ok(())
         }
         Ok(Arguments::Measure { load, target, serve }) => run(load, target, serve).await,
