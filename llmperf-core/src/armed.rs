@@ -94,13 +94,13 @@ impl Live {
     fn notify_started(&self) {
         let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
         let global = &self.instrumentation.settings().observers;
-        if global.is_empty() && armed.frames.is_none() {
+        let framed = || armed.frames.iter().flat_map(Frame::outwards).filter_map(|frame| frame.observer());
+        if global.is_empty() && framed().next().is_none() {
             return;
         }
         let names = [self.spec.operation().as_str(), self.spec.provider.as_str(), self.spec.model.as_str()];
-        let call = StartedCall::new(armed.id, self.spec.side, names, &armed.progress);
-        let framed = armed.frames.iter().flat_map(Frame::outwards).map(|frame| frame.observer());
-        for observer in global.iter().chain(framed) {
+        let call = StartedCall::new(armed.id, self.spec.side, names, &armed.progress, armed.frames.as_ref());
+        for observer in global.iter().chain(framed()) {
             self.guarded(|| observer.started(&call));
         }
     }

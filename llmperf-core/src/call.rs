@@ -59,7 +59,7 @@ pub struct Call(Option<Box<Live>>);
 /// # }
 /// ```
 pub fn chat(provider: impl Into<Cow<'static, str>>, model: impl Into<Cow<'static, str>>) -> Call {
-    if is_enabled() { Call::new(Instrumentation::global(), provider, model) } else { Call(None) }
+    if is_enabled() { Call::new(Instrumentation::current(), provider, model) } else { Call(None) }
 }
 
 /// A model that is called again and again: names are given once.
@@ -113,7 +113,7 @@ impl Model {
         if !is_enabled() {
             return Call(None);
         }
-        let instrumentation = self.instrumentation.clone().unwrap_or_else(Instrumentation::global);
+        let instrumentation = self.instrumentation.clone().unwrap_or_else(Instrumentation::current);
         let mut live = Live::new(instrumentation, self.provider.clone(), self.model.clone());
         live.spec.server.clone_from(&self.server);
         if let Some(scenario) = &self.scenario {

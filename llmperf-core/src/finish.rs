@@ -10,6 +10,7 @@ use crate::{
     armed::Armed,
     clock::Tick,
     event,
+    journal::Entry,
     labels::{InputSize, NameKind, Sets, TokenType, Variant},
     live::Live,
     marks::Figures,
@@ -19,7 +20,7 @@ use crate::{
     scope::Frame,
     shared::{Attempt, Given, Shared},
     span,
-    stats::{Figure, SlowCall},
+    stats::{Figure, SeriesKind, SlowCall},
     text::Text,
     timing::Timing,
 };
@@ -220,12 +221,32 @@ impl Live {
         if armed.frames.iter().flat_map(Frame::outwards).any(|frame| frame.is_closed()) {
             self.oddity(Oddity::LateCall, 1);
         }
+        self.note(armed, at);
+    }
+
+    /// Tells those around it that it has ended.
+    fn note(&self, armed: &Armed, at: Tick) {
+        let Some(frames) = &armed.frames else { return };
+        let clock = self.clock();
+        frames.note(&Entry {
+            kind: match self.spec.side {
+                Side::Client => SeriesKind::Call,
+                Side::Server => SeriesKind::ServerCall,
+            },
+            name: self.spec.provider.clone(),
+            detail: self.spec.model.clone(),
+            id: 0,
+            within: frames.id(),
+            began: clock.nanos_between(0, self.marks.start()),
+            ended: clock.nanos_between(0, at),
+        });
     }
 
     fn notify_finished(&self, finished: &Finished) {
         let Some(armed) = &self.armed else { return };
         let global = &self.instrumentation.settings().observers;
-        if global.is_empty() && armed.frames.is_none() {
+        let framed = || armed.frames.iter().flat_map(Frame::outwards).filter_map(|frame| frame.observer());
+        if global.is_empty() && framed().next().is_none() {
             return;
         }
         let span = self.context.span();
@@ -241,9 +262,9 @@ impl Live {
             cost: finished.cost,
             span: span.span_context(),
             ended_ago: std::time::Duration::from_nanos(since_start.saturating_sub(finished.figures.duration)),
+            frames: armed.frames.as_ref(),
         };
-        let framed = armed.frames.iter().flat_map(Frame::outwards).map(|frame| frame.observer());
-        for observer in global.iter().chain(framed) {
+        for observer in global.iter().chain(framed()) {
             self.guarded(|| observer.finished(&call));
         }
     }

@@ -1,29 +1,37 @@
 //! The handle that calls are made from: where telemetry goes, which names it has, what is judged and what it costs.
 
 use std::{
+    any::{Any, TypeId},
     borrow::Cow,
+    collections::HashMap,
     fmt,
+    future::Future,
     sync::{
-        Arc, LazyLock,
+        Arc, LazyLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use arc_swap::ArcSwap;
 use opentelemetry::{
-    InstrumentationScope, KeyValue,
+    Context, InstrumentationScope, KeyValue,
+    context::{FutureExt as _, WithContext},
     global::{self, BoxedTracer},
     metrics::MeterProvider,
     trace::{Span, Tracer, TracerProvider},
 };
+use rustc_hash::FxBuildHasher;
 
 use crate::{
     Call, Capture, GenAiNames, Observer, Oddity, Prices, Slo,
     clock::Clock,
+    current,
     instruments::{Instruments, Meters, Shape},
     internal::{Internal, caught},
     labels::Labels,
     metrics::{Definition, Metric, TABLE},
+    part::Part,
+    scope::{self, Frame, Framed, Scope},
     semconv,
     stats::{self, Figure, SeriesKind},
     text::Text,
@@ -55,6 +63,7 @@ struct Inner {
     stats: stats::Registry,
     internal: Internal,
     live: AtomicUsize,
+    parts: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>, FxBuildHasher>>,
     settings: Settings,
 }
 
@@ -101,6 +110,41 @@ impl Instrumentation {
     #[must_use]
     pub fn global() -> Self {
         Self(GLOBAL.load_full())
+    }
+
+    /// The instrumentation of the [scope](Self::scope) that we are in, else the global one.
+    #[must_use]
+    pub fn current() -> Self {
+        let innermost = current::map_current(scope::innermost);
+        innermost.as_ref().and_then(Frame::instrumentation).cloned().unwrap_or_else(Self::global)
+    }
+
+    /// Polls a future with this instrumentation as the [current](Self::current) one: calls and work that are made inside,
+    /// and name none of their own, go there.
+    ///
+    /// ```
+    /// use llmperf_core::{Instrumentation, chat};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let instrumentation = Instrumentation::builder().build();
+    /// instrumentation.scope(async { drop(chat("openai", "gpt-4o-mini").start()) }).await;
+    /// assert!(instrumentation.snapshot().call("openai", "gpt-4o-mini").is_some());
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> WithContext<F> {
+        future.with_context(self.context())
+    }
+
+    /// Runs code with this instrumentation as the [current](Self::current) one.
+    pub fn sync_scope<T>(&self, code: impl FnOnce() -> T) -> T {
+        let _current = current::attach(&self.context());
+        code()
+    }
+
+    /// The current context with this instrumentation in it.
+    fn context(&self) -> Context {
+        let framed = Framed { instrumentation: Some(self.clone()), ..Framed::default() };
+        Scope::framed(&current::current(), framed).context().clone()
     }
 
     /// Makes this the global instrumentation. Live calls keep the one that they started with.
@@ -151,7 +195,20 @@ impl Instrumentation {
         }
     }
 
-    /// Calls that live now: armed, not ended.
+    /// What a part keeps for this instrumentation, made when it is first asked for.
+    #[must_use]
+    pub fn part<P: Part>(&self) -> Arc<P> {
+        let known = self.0.parts.read().unwrap_or_else(PoisonError::into_inner).get(&TypeId::of::<P>()).cloned();
+        let part = known.unwrap_or_else(|| {
+            let made: Arc<dyn Any + Send + Sync> = Arc::new(P::of(self));
+            let mut parts = self.0.parts.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(parts.entry(TypeId::of::<P>()).or_insert(made))
+        });
+        // It is kept under its own type.
+        part.downcast().unwrap_or_else(|_| Arc::new(P::of(self)))
+    }
+
+    /// Calls and pieces of work that live now: armed, not ended.
     #[must_use]
     pub fn live_calls(&self) -> usize {
         self.0.live.load(Ordering::Acquire)
@@ -329,6 +386,7 @@ impl InstrumentationBuilder {
             labels: Labels::new(self.cap, slos),
             internal: Internal::default(),
             live: AtomicUsize::new(0),
+            parts: RwLock::default(),
             settings: self.settings,
         }))
     }

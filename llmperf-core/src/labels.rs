@@ -20,7 +20,7 @@ use opentelemetry::KeyValue;
 use rustc_hash::FxBuildHasher;
 
 pub(crate) use names::{NameKind, Names};
-pub(crate) use sets::{InputSize, Phase, Sets, TokenType, Variant};
+pub(crate) use sets::{InputSize, MOST_SETS, Phase, Sets, TokenType, Variant};
 
 use crate::{
     semconv as name,
@@ -117,6 +117,11 @@ impl Labels {
     /// Whether attribute sets had to be folded since this was last asked.
     pub(crate) fn take_folded(&self) -> bool {
         self.admission.take_folded() | self.names.take_folded()
+    }
+
+    /// Something of a part's was folded: it is counted with the next that ends.
+    pub(crate) fn note_folded(&self) {
+        self.admission.note_folded();
     }
 
     /// The series of calls with this identity.

@@ -15,6 +15,7 @@ mod instrumentation;
 mod instruments;
 mod internal;
 mod iter;
+mod journal;
 mod labels;
 mod live;
 mod marks;
@@ -24,6 +25,7 @@ mod observe;
 mod open;
 mod outcome;
 mod output;
+pub mod part;
 mod price;
 mod reader;
 mod recorder;
@@ -40,6 +42,7 @@ pub mod testing;
 mod text;
 mod timing;
 mod usage;
+mod work;
 
 pub use opentelemetry;
 
@@ -66,3 +69,4 @@ pub use shared::{CallHandle, current_call};
 pub use slo::{Objective, Slo};
 pub use timing::{FinishKind, FinishReason, Timing};
 pub use usage::{TokenSource, Usage};
+pub use work::{Guard, Verdict, Work, WorkFuture, WorkStream};

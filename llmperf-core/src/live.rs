@@ -22,6 +22,7 @@ use crate::{
     marks::{Count, Marks},
     outcome::{Ending, Latch, PANIC},
     output::Output,
+    scope::{self, Frame},
     shared::{self, Outer, Shared},
     span,
     spec::Spec,
@@ -55,11 +56,14 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn new(instrumentation: Instrumentation, provider: Text, model: Text) -> Self {
-        let (start, begun) = (instrumentation.clock().tick(), instrumentation.clock().wall());
+        let (clock, context) = (instrumentation.clock(), current::current());
+        let (start, around) = (clock.tick(), scope::innermost(&context));
+        let anchor = around.as_ref().and_then(Frame::anchor);
+        let begun = anchor.map_or_else(|| clock.wall(), |anchor| anchor.wall_at(start, clock));
         Self {
             spec: Spec::new(provider, model),
             instrumentation,
-            context: current::current(),
+            context,
             begun,
             marks: Marks::starting_at(start),
             ending: Ending::default(),

@@ -1,6 +1,7 @@
 //! The one seam through which agents, RAG and GPU see calls start, progress and finish.
 
 use std::{
+    any::Any,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -11,14 +12,14 @@ use std::{
 
 use opentelemetry::trace::SpanContext;
 
-use crate::{Side, Timing};
+use crate::{Side, Timing, scope::Frame};
 
 /// Sees calls: all of an instrumentation ([`InstrumentationBuilder::observer`](crate::InstrumentationBuilder::observer)),
 /// or those made inside a scope ([`Scope`](crate::Scope)).
 ///
 /// It is called from the task that polls the call, and from its drop: it must not block. A panic in it is caught and
 /// counted. Calls that it makes itself are observed like any other: it has to tell them apart, or it never comes to an end.
-pub trait Observer: Send + Sync + fmt::Debug {
+pub trait Observer: Any + Send + Sync + fmt::Debug {
     /// A call was armed. What attempts joined to a live call do is not told apart: it is the live call's.
     fn started(&self, call: &StartedCall<'_>) {
         let _ = call;
@@ -45,6 +46,7 @@ pub struct StartedCall<'a> {
     /// The request model.
     pub model: &'a str,
     progress: &'a OnceLock<Progress>,
+    frames: Option<&'a Arc<Frame>>,
 }
 
 impl<'a> StartedCall<'a> {
@@ -53,8 +55,15 @@ impl<'a> StartedCall<'a> {
         side: Side,
         [operation, provider, model]: [&'a str; 3],
         progress: &'a OnceLock<Progress>,
+        frames: Option<&'a Arc<Frame>>,
     ) -> Self {
-        Self { id, side, operation, provider, model, progress }
+        Self { id, side, operation, provider, model, progress, frames }
+    }
+
+    /// The nearest observer of this type around the call: whose own it is, where such scopes are nested.
+    #[must_use]
+    pub fn nearest<T: Observer>(&self) -> Option<Arc<T>> {
+        self.frames?.nearest()
     }
 
     /// Asks for the call's progress. It is kept only if an observer asks.
@@ -102,4 +111,13 @@ pub struct FinishedCall<'a> {
     pub span: &'a SpanContext,
     /// When it ended, as nanoseconds before this notice.
     pub ended_ago: Duration,
+    pub(crate) frames: Option<&'a Arc<Frame>>,
+}
+
+impl FinishedCall<'_> {
+    /// The nearest observer of this type around the call: whose own it is, where such scopes are nested.
+    #[must_use]
+    pub fn nearest<T: Observer>(&self) -> Option<Arc<T>> {
+        self.frames?.nearest()
+    }
 }

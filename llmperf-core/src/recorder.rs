@@ -74,6 +74,15 @@ impl Recorder {
         });
     }
 
+    /// The whole answer of a call that does not stream: neither chunk nor mark. The call ends as complete, unless the answer
+    /// says that it failed.
+    pub fn on_answer(&mut self, answer: Output<'_>) {
+        self.tell(|live| {
+            live.spec.whole = true;
+            live.whole(&answer);
+        });
+    }
+
     /// A usage snapshot: it replaces what was known, per figure.
     pub fn on_usage(&mut self, usage: Usage) {
         self.tell(|live| live.usage(usage));

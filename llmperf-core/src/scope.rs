@@ -4,9 +4,13 @@
 //! from before it, so inside that span one is outside the scope. `tokio::spawn` starts outside too, until the future is
 //! given [`in_current_scope`](InCurrentScope::in_current_scope).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 use opentelemetry::{
@@ -14,7 +18,13 @@ use opentelemetry::{
     context::{FutureExt as _, WithContext},
 };
 
-use crate::{current, observe::Observer};
+use crate::{
+    Instrumentation,
+    clock::{Clock, Tick},
+    current,
+    journal::{Entry, Journal},
+    observe::Observer,
+};
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
@@ -40,9 +50,40 @@ pub struct Scope {
 
 #[derive(Debug)]
 pub(crate) struct Frame {
-    observer: Arc<dyn Observer>,
+    /// Tells frames apart; work and calls name that of the frame they are in.
+    id: u64,
+    observer: Option<Arc<dyn Observer>>,
+    /// Where telemetry of what is made inside goes.
+    instrumentation: Option<Instrumentation>,
+    anchor: Option<Anchor>,
+    /// What ended inside, where whoever opened the frame asks where its time went.
+    journal: Option<Journal>,
     outer: Option<Arc<Frame>>,
     closed: AtomicBool,
+}
+
+/// One instant on both clocks. All spans inside a frame take their wall-clock times from it, so that none ends after the
+/// one around it, whatever is done to the system's clock meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anchor {
+    pub(crate) wall: SystemTime,
+    pub(crate) tick: Tick,
+}
+
+impl Anchor {
+    /// The wall-clock time of a tick that is not before the anchor's.
+    pub(crate) fn wall_at(&self, tick: Tick, clock: &Clock) -> SystemTime {
+        self.wall + Duration::from_nanos(clock.nanos_between(self.tick, tick))
+    }
+}
+
+/// What a piece of work puts into its frame.
+#[derive(Debug, Default)]
+pub(crate) struct Framed {
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) instrumentation: Option<Instrumentation>,
+    pub(crate) anchor: Option<Anchor>,
+    pub(crate) journal: Option<Journal>,
 }
 
 /// The value in the context; apart from [`Frame`] so that contexts share it.
@@ -52,9 +93,21 @@ struct Innermost(Arc<Frame>);
 impl Scope {
     /// Opens a frame inside whatever scope `parent` is in.
     pub fn open(parent: &Context, observer: Arc<dyn Observer>) -> Self {
-        let frame = Arc::new(Frame { observer, outer: innermost(parent), closed: AtomicBool::new(false) });
+        Self::framed(parent, Framed { observer: Some(observer), ..Framed::default() })
+    }
+
+    pub(crate) fn framed(parent: &Context, framed: Framed) -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let Framed { observer, instrumentation, anchor, journal } = framed;
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
+        let frame = Arc::new(Frame { id, observer, instrumentation, anchor, journal, outer, closed });
         let context = parent.with_value(Innermost(Arc::clone(&frame)));
         Self { frame, context }
+    }
+
+    pub(crate) fn frame(&self) -> &Arc<Frame> {
+        &self.frame
     }
 
     /// The context to attach around everything that belongs to the scope.
@@ -75,6 +128,12 @@ impl Drop for Scope {
     }
 }
 
+/// The nearest observer of this type in the scope that a context is in, looking outwards.
+#[must_use]
+pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
+    context.get::<Innermost>()?.0.nearest()
+}
+
 /// The innermost frame of a context.
 pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
@@ -86,8 +145,37 @@ impl Frame {
         std::iter::successors(Some(self), |frame| frame.outer.as_ref())
     }
 
-    pub(crate) fn observer(&self) -> &Arc<dyn Observer> {
-        &self.observer
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.observer.as_ref()
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Where telemetry of what is made inside goes; absent if no frame says.
+    pub(crate) fn instrumentation(self: &Arc<Self>) -> Option<&Instrumentation> {
+        self.outwards().find_map(|frame| frame.instrumentation.as_ref())
+    }
+
+    pub(crate) fn anchor(self: &Arc<Self>) -> Option<Anchor> {
+        self.outwards().find_map(|frame| frame.anchor)
+    }
+
+    pub(crate) fn nearest<T: Observer>(self: &Arc<Self>) -> Option<Arc<T>> {
+        self.outwards().find_map(|frame| {
+            let observer: Arc<dyn Any + Send + Sync> = Arc::clone(frame.observer()?) as _;
+            observer.downcast().ok()
+        })
+    }
+
+    /// Tells the journals of this frame and of those around it what has ended inside.
+    pub(crate) fn note(self: &Arc<Self>, entry: &Entry) {
+        self.outwards().filter_map(|frame| frame.journal()).for_each(|journal| journal.note(entry));
     }
 
     pub(crate) fn is_closed(&self) -> bool {

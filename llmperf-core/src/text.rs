@@ -11,13 +11,18 @@ use opentelemetry::{StringValue, Value};
 
 /// A name: `&'static str`, or shared. Equal texts are equal and hash alike, whichever they are.
 #[derive(Clone)]
-pub(crate) enum Text {
+#[non_exhaustive]
+pub enum Text {
+    /// Known when the program was compiled.
     Static(&'static str),
+    /// Made at run time.
     Shared(Arc<str>),
 }
 
 impl Text {
-    pub(crate) fn as_str(&self) -> &str {
+    /// The words.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Static(text) => text,
             Self::Shared(text) => text,
@@ -73,6 +78,18 @@ impl Eq for Text {}
 impl Hash for Text {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state);
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Static("")
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 

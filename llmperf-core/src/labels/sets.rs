@@ -10,7 +10,7 @@ use opentelemetry::KeyValue;
 use crate::{Outcome, failure::OTHER, semconv as name, text::Text};
 
 /// Most sets per instrument before ours fold: the SDK's limit of 2,000, less what the folded sets need.
-pub(super) const MOST_SETS: usize = 1_800;
+pub(crate) const MOST_SETS: usize = 1_800;
 
 /// Phase of a live call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

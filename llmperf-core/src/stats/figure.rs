@@ -37,6 +37,36 @@ pub enum Figure {
     Energy,
     /// That energy per output token, in joules.
     TokenEnergy,
+    /// Start to the first output that the user sees, of a pipeline or an agent's run, in seconds.
+    TimeToFirstOutput,
+    /// Retrieval latency of a pipeline: the time covered by search and rerank, in seconds.
+    Retrieval,
+    /// Start of a pipeline to its context being ready, in seconds.
+    RetrievalPath,
+    /// Retrieval latency by the duration of the pipeline, from 0 to 1.
+    RetrievalShare,
+    /// Documents that a stage gave.
+    Documents,
+    /// recall@k of a query, from 0 to 1.
+    Recall,
+    /// precision@k of a query, from 0 to 1.
+    Precision,
+    /// Reciprocal rank of a query, from 0 to 1.
+    ReciprocalRank,
+    /// nDCG@k of a query, from 0 to 1.
+    Ndcg,
+    /// Steps of an agent's run.
+    Steps,
+    /// Inference calls of an agent's run, nested runs aside.
+    InferenceCalls,
+    /// Tool calls of an agent's run, nested runs aside.
+    ToolCalls,
+    /// Input tokens of an agent's run, nested runs aside.
+    InputTokens,
+    /// Output tokens of an agent's run, nested runs aside.
+    OutputTokens,
+    /// Cost of an agent's run in USD, nested runs aside.
+    Cost,
 }
 
 /// How a figure is measured, recorded and kept.
@@ -50,7 +80,7 @@ struct Scale {
 
 impl Figure {
     /// All figures, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 27] = [
         Self::Duration,
         Self::TimeToHead,
         Self::TimeToFirstChunk,
@@ -63,6 +93,21 @@ impl Figure {
         Self::OutputTokenRate,
         Self::Energy,
         Self::TokenEnergy,
+        Self::TimeToFirstOutput,
+        Self::Retrieval,
+        Self::RetrievalPath,
+        Self::RetrievalShare,
+        Self::Documents,
+        Self::Recall,
+        Self::Precision,
+        Self::ReciprocalRank,
+        Self::Ndcg,
+        Self::Steps,
+        Self::InferenceCalls,
+        Self::ToolCalls,
+        Self::InputTokens,
+        Self::OutputTokens,
+        Self::Cost,
     ];
 
     /// The name, as it stands in a serialised snapshot.
@@ -81,10 +126,26 @@ impl Figure {
             Self::OutputTokenRate => "output_token_rate",
             Self::Energy => "energy",
             Self::TokenEnergy => "token_energy",
+            Self::TimeToFirstOutput => "time_to_first_output",
+            Self::Retrieval => "retrieval",
+            Self::RetrievalPath => "retrieval_path",
+            Self::RetrievalShare => "retrieval_share",
+            Self::Documents => "documents",
+            Self::Recall => "recall",
+            Self::Precision => "precision",
+            Self::ReciprocalRank => "reciprocal_rank",
+            Self::Ndcg => "ndcg",
+            Self::Steps => "steps",
+            Self::InferenceCalls => "inference_calls",
+            Self::ToolCalls => "tool_calls",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::Cost => "cost",
         }
     }
 
-    /// The unit of its values, as OpenTelemetry writes it: `s`, `{token}/s`, `J` or `J/{token}`.
+    /// The unit of its values, as OpenTelemetry writes it: `s`, `{token}/s`, `J`, `J/{token}`, `1` of shares, `{USD}`, or
+    /// what is counted.
     #[must_use]
     pub fn unit(self) -> &'static str {
         self.scale().unit
@@ -95,12 +156,21 @@ impl Figure {
             Self::OutputTokenRate => Scale { unit: "{token}/s", recorded: 1e3, per_kept: 1 },
             Self::Energy => Scale { unit: "J", recorded: 1e3, per_kept: 1 },
             Self::TokenEnergy => Scale { unit: "J/{token}", recorded: 1e6, per_kept: 1 },
+            Self::RetrievalShare | Self::Recall | Self::Precision | Self::ReciprocalRank | Self::Ndcg => {
+                Scale { unit: "1", recorded: 1e4, per_kept: 1 }
+            }
+            Self::Documents => Scale { unit: "{document}", recorded: 1.0, per_kept: 1 },
+            Self::Steps => Scale { unit: "{step}", recorded: 1.0, per_kept: 1 },
+            Self::InferenceCalls => Scale { unit: "{inference_call}", recorded: 1.0, per_kept: 1 },
+            Self::ToolCalls => Scale { unit: "{tool_call}", recorded: 1.0, per_kept: 1 },
+            Self::InputTokens | Self::OutputTokens => Scale { unit: "{token}", recorded: 1.0, per_kept: 1 },
+            Self::Cost => Scale { unit: "{USD}", recorded: 1e6, per_kept: 1 },
             _ => Scale { unit: "s", recorded: 1e9, per_kept: 1_000 },
         }
     }
 
-    /// A value in its unit as it is recorded: nanoseconds, thousandths of a token per second or of a joule, millionths
-    /// of a joule per token. Absent for what is no figure.
+    /// A value in its unit as it is recorded: nanoseconds, thousandths of a token per second or of a joule, millionths of
+    /// a joule per token or of a dollar, ten-thousandths of a share, all else as it is. Absent for what is no figure.
     pub(crate) fn recorded(self, value: f64) -> Option<u64> {
         (value.is_finite() && value >= 0.0).then(|| (value * self.scale().recorded).round() as u64)
     }

@@ -23,12 +23,22 @@ pub enum SeriesKind {
     Call,
     /// Inference calls that this process answers: provider and model.
     ServerCall,
+    /// Runs of a pipeline: the pipeline.
+    Pipeline,
     /// Stages of a pipeline: the stage, and the store or model that it uses.
     Stage,
     /// Runs of an agent: the agent, and the class of its task.
     Agent,
+    /// Steps of an agent's run: the agent, and the step.
+    Step,
+    /// Plans of an agent: the agent.
+    Plan,
     /// Tool calls: the tool.
     Tool,
+    /// Runs of a workflow: the workflow.
+    Workflow,
+    /// Requests to another service that are neither: the method, and what it is asked for.
+    Operation,
 }
 
 impl SeriesKind {
@@ -38,9 +48,14 @@ impl SeriesKind {
         match self {
             Self::Call => "call",
             Self::ServerCall => "server_call",
+            Self::Pipeline => "pipeline",
             Self::Stage => "stage",
             Self::Agent => "agent",
+            Self::Step => "step",
+            Self::Plan => "plan",
             Self::Tool => "tool",
+            Self::Workflow => "workflow",
+            Self::Operation => "operation",
         }
     }
 }

@@ -68,9 +68,14 @@ fn heading(series: &SeriesSnapshot) -> String {
     let kind = match series.kind {
         SeriesKind::Call => "",
         SeriesKind::ServerCall => "server ",
+        SeriesKind::Pipeline => "pipeline ",
         SeriesKind::Stage => "stage ",
         SeriesKind::Agent => "agent ",
+        SeriesKind::Step => "step ",
+        SeriesKind::Plan => "plan ",
         SeriesKind::Tool => "tool ",
+        SeriesKind::Workflow => "workflow ",
+        SeriesKind::Operation => "",
     };
     let between = if series.detail.is_empty() { "" } else { " / " };
     format!("{kind}{}{between}{}", series.name, series.detail)
@@ -115,7 +120,9 @@ fn cells(figure: Figure, summary: &Summary) -> [String; 6] {
     let value = |value| match figure {
         Figure::OutputTokenRate => format!("{}/s", significant(value)),
         Figure::Energy | Figure::TokenEnergy => joules(value),
-        _ => seconds(value),
+        Figure::Cost => format!("${}", significant(value)),
+        _ if figure.unit() == "s" => seconds(value),
+        _ => significant(value),
     };
     let Summary { count, mean, p50, p95, p99, max, .. } = *summary;
     [count.to_string(), value(mean), value(p50), value(p95), value(p99), value(max)]
