@@ -22,6 +22,9 @@ pub use llmperf_core::{FinishKind, FinishReason, Oddity, Outcome, Timing, TokenS
 pub use llmperf_core::{Capture, GenAiNames, Instrumentation, InstrumentationBuilder, is_enabled, set_enabled};
 pub use llmperf_core::{Objective, Price, Prices, Slo};
 
+// Work that is no call: its verbs, and what they give.
+pub use llmperf_core::{Guard, Verdict, Work, WorkFuture, WorkStream, part};
+
 // Where we are, and who looks on.
 pub use llmperf_core::{FinishedCall, InCurrentScope, Observer, Progress, Scope, StartedCall};
 
@@ -30,6 +33,11 @@ pub use llmperf_core::{opentelemetry, semconv};
 
 #[cfg(feature = "testing")]
 pub use llmperf_core::testing;
+
+#[cfg(feature = "agent")]
+pub use llmperf_agent as agent;
+#[cfg(feature = "rag")]
+pub use llmperf_rag as rag;
 
 #[cfg(feature = "gpu")]
 pub use llmperf_gpu as gpu;

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Most attributes of the user's own on a span: more could push out the call's figures.
-const MOST_ATTRIBUTES: usize = 48;
+pub(crate) const MOST_ATTRIBUTES: usize = 48;
 
 /// One logical inference request, retries included. Its clock runs since it was made.
 ///

@@ -4,18 +4,20 @@
 //! attribute sets once per instrumentation ([`Part`]), under its own scope.
 
 mod attributes;
+mod custom;
 
 use std::{any::Any, fmt};
 
 use opentelemetry::KeyValue;
 
-use crate::{Instrumentation, labels::Labels};
+use crate::{Instrumentation, labels};
 pub use crate::{
     scope::nearest,
     text::Text,
     work::{Beginning, Ended, Guard, Opening, Title, Verdict, Work, WorkFuture, WorkStream},
 };
 pub use attributes::{Attributes, SetKey};
+pub use custom::{Custom, Labels};
 
 /// What a part keeps for each instrumentation: instruments of its own table, attribute sets.
 pub trait Part: Any + Send + Sync + fmt::Debug {
@@ -25,7 +27,7 @@ pub trait Part: Any + Send + Sync + fmt::Debug {
 
 /// The names of an instrumentation: so many of each kind, then `_other`.
 #[derive(Debug)]
-pub struct CappedNames<'a>(pub(crate) &'a Labels);
+pub struct CappedNames<'a>(pub(crate) &'a labels::Labels);
 
 impl CappedNames<'_> {
     /// The name itself while its attribute has room, then `_other`.

@@ -37,13 +37,20 @@ macro_rules! names {
             pub const $const: &str = $name;
         )*
 
-        /// Whether we write attributes of this name.
-        pub(crate) fn is_ours(name: &str) -> bool {
-            NAMES.contains(&name)
-        }
-
-        const NAMES: &[&str] = &[$($name),*];
+        pub(super) const NAMES: &[&str] = &[$($name),*];
     };
+}
+
+pub mod agent;
+pub mod rag;
+
+/// Whether we write attributes of this name.
+pub(crate) fn is_ours(name: &str) -> bool {
+    ours().any(|ours| *ours == name)
+}
+
+fn ours() -> impl Iterator<Item = &'static &'static str> {
+    [NAMES, agent::NAMES, rag::NAMES].into_iter().flatten()
 }
 
 /// Whether a metric may have a label of the user's under this name: Prometheus refuses a whole page for one name that it
@@ -57,7 +64,7 @@ pub(crate) fn is_free_label(name: &str) -> bool {
         && !name.starts_with(|first: char| first.is_ascii_digit())
         && !there(name).take(2).eq("__".chars())
         && !["le", "quantile"].contains(&name)
-        && !NAMES.iter().any(|ours| there(ours).eq(there(name)))
+        && !ours().any(|ours| there(ours).eq(there(name)))
 }
 
 names! {

@@ -57,9 +57,11 @@ impl<K: SetKey> Attributes<K> {
     }
 }
 
-/// In the order of their keys: the SDK looks sets up by the order given.
+/// In the order of their keys: the SDK looks sets up by the order given. Of one key the first stands: a label of the
+/// user's takes the place of none of ours.
 fn ordered(mut attributes: Vec<KeyValue>) -> Arc<[KeyValue]> {
     attributes.sort_by(|a, b| a.key.as_str().cmp(b.key.as_str()));
+    attributes.dedup_by(|a, b| a.key == b.key);
     attributes.into()
 }
 
