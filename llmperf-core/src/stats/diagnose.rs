@@ -6,7 +6,9 @@ mod report;
 
 use std::time::Duration;
 
-use super::{Figure, SeriesKind, SeriesSnapshot, SlowCall, Snapshot, Title, Window, WindowSnapshot};
+use super::{
+    Figure, PartTotals, RunPart, SeriesKind, SeriesSnapshot, SlowCall, Snapshot, Title, Window, WindowSnapshot,
+};
 
 pub use report::{Change, Diagnosis, Growth, PartGrowth, PartShare, Repetition, RootDiagnosis};
 
@@ -132,7 +134,7 @@ impl Diagnose {
             let breakdowns = slowest.iter().filter_map(|call| call.breakdown.as_ref()?.part(title));
             breakdowns.filter(|part| part.sequential >= self.repetitions).count() as u64
         };
-        let repetition = |part: &super::PartTotals| Repetition {
+        let repetition = |part: &PartTotals| Repetition {
             title: part.title.clone(),
             within: part.within.clone(),
             most: part.most_sequential,
@@ -176,35 +178,35 @@ impl Snapshot {
 /// How the time of these runs divides, and the share of it that no part covers.
 fn shares(slowest: &[SlowCall]) -> (Vec<PartShare>, Option<f64>) {
     let told: Vec<_> = slowest.iter().filter_map(|call| Some((call.duration, call.breakdown.as_ref()?))).collect();
-    let whole: f64 = told.iter().map(|(duration, _)| duration.as_secs_f64()).sum();
-    if whole <= 0.0 {
+    let whole: Duration = told.iter().map(|(duration, _)| duration).sum();
+    if whole.is_zero() {
         return (Vec::new(), None);
     }
-    let mut shares: Vec<PartShare> = Vec::new();
+    let mut sums: Vec<RunPart> = Vec::new();
     for part in told.iter().flat_map(|(_, breakdown)| &breakdown.parts) {
-        let (exclusive, covered) = (part.exclusive.as_secs_f64() / whole, part.covered.as_secs_f64() / whole);
-        match shares.iter_mut().find(|share| share.title == part.title) {
-            Some(share) => {
-                share.share += exclusive;
-                share.covered += covered;
-                share.count += part.count;
-                share.within = share.within.take().filter(|within| Some(within) == part.within.as_ref());
+        match sums.iter_mut().find(|sum| sum.title == part.title) {
+            Some(sum) => {
+                sum.exclusive += part.exclusive;
+                sum.covered += part.covered;
+                sum.count += part.count;
+                sum.within = sum.within.take().filter(|within| Some(within) == part.within.as_ref());
             }
-            None => shares.push(PartShare {
-                title: part.title.clone(),
-                within: part.within.clone(),
-                share: exclusive,
-                covered,
-                time: Duration::ZERO,
-                count: part.count,
-            }),
+            None => sums.push(part.clone()),
         }
     }
-    let each = whole / told.len() as f64;
-    shares.iter_mut().for_each(|share| share.time = seconds(share.share * each));
+    let of_whole = |time: Duration| time.as_nanos() as f64 / whole.as_nanos() as f64;
+    let share = |sum: RunPart| PartShare {
+        share: of_whole(sum.exclusive),
+        covered: of_whole(sum.covered),
+        time: seconds(sum.exclusive.as_secs_f64() / told.len() as f64),
+        title: sum.title,
+        within: sum.within,
+        count: sum.count,
+    };
+    let mut shares: Vec<PartShare> = sums.into_iter().map(share).collect();
     shares.sort_by(|one, two| two.share.total_cmp(&one.share).then_with(|| one.title.cmp(&two.title)));
-    let other: f64 = told.iter().map(|(_, breakdown)| breakdown.other.as_secs_f64()).sum();
-    (shares, Some(other / whole))
+    let other = told.iter().map(|(_, breakdown)| breakdown.other).sum();
+    (shares, Some(of_whole(other)))
 }
 
 fn title_of(series: &SeriesSnapshot) -> Title {
