@@ -5,3 +5,4 @@
 mod diagnosis;
 mod growth;
 mod job;
+mod outcomes;
