@@ -13,8 +13,9 @@ use opentelemetry::KeyValue;
 use crate::{Instrumentation, labels};
 pub use crate::{
     scope::nearest,
+    stats::Title,
     text::Text,
-    work::{Beginning, Ended, Guard, Opening, Title, Verdict, Work, WorkFuture, WorkStream},
+    work::{Beginning, Ended, Guard, Opening, Verdict, Work, WorkFuture, WorkStream},
 };
 pub use attributes::{Attributes, SetKey};
 pub use custom::{Custom, Labels};
