@@ -6,3 +6,6 @@ mod diagnosis;
 mod growth;
 mod job;
 mod outcomes;
+mod panics;
+mod scopes;
+mod spans;
