@@ -57,7 +57,7 @@ pub(crate) struct Frame {
     instrumentation: Option<Instrumentation>,
     anchor: Option<Anchor>,
     /// What ended inside, where whoever opened the frame asks where its time went.
-    journal: Option<Journal>,
+    journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
     closed: AtomicBool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Framed {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) instrumentation: Option<Instrumentation>,
     pub(crate) anchor: Option<Anchor>,
-    pub(crate) journal: Option<Journal>,
+    pub(crate) journal: Option<Box<Journal>>,
 }
 
 /// The value in the context; apart from [`Frame`] so that contexts share it.
@@ -169,7 +169,7 @@ impl Frame {
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
-        self.journal.as_ref()
+        self.journal.as_deref()
     }
 
     /// Where telemetry of what is made inside goes; absent if no frame says.

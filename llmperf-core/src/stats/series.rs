@@ -1,6 +1,7 @@
 //! One series: everything recorded under one kind, name and detail.
 
 use std::{
+    borrow::Borrow,
     collections::VecDeque,
     sync::{Mutex, TryLockError},
 };
@@ -98,13 +99,16 @@ impl Series {
     pub(crate) fn record(
         &self,
         now: u64,
-        figures: &[(Figure, u64)],
+        figures: impl IntoIterator<Item = impl Borrow<(Figure, u64)>>,
         outcome: Outcome,
         streamed: bool,
         slow: Option<SlowCall>,
     ) {
         self.with_slice(now, |slice| {
-            figures.iter().for_each(|(figure, value)| slice.record(*figure, &[*value]));
+            for figure in figures {
+                let (figure, value) = figure.borrow();
+                slice.record(*figure, &[*value]);
+            }
             slice.outcomes.record(outcome, streamed);
             slow.into_iter().for_each(|slow| slice.slow(slow));
         });
