@@ -104,8 +104,11 @@ fn json_reads_like_the_parts() {
     assert_eq!(window["composition"]["parts"][0]["name"], "generate");
 }
 
-/// Runs within two hours: when, in which of two processes, and their stages.
-fn runs() -> impl Strategy<Value = Vec<(u64, bool, Vec<(&'static str, u64)>)>> {
+/// When a run ended, in which of two processes, and its stages.
+type Run = (u64, bool, Vec<(&'static str, u64)>);
+
+/// Runs within two hours.
+fn runs() -> impl Strategy<Value = Vec<Run>> {
     let stages = prop::collection::vec((prop::sample::select(NAMES.to_vec()), 0..5_000_u64), 0..8);
     prop::collection::vec((0..7_200 * SECOND, any::<bool>(), stages), 0..40).prop_map(|mut runs| {
         runs.sort();
