@@ -182,7 +182,7 @@ impl Expansion<'_> {
     fn begin(&self, shape: &Shape) -> TokenStream {
         let part = &self.part;
         match shape {
-            Shape::Future { output, output_type, boxing } => {
+            Shape::Future { output, output_type, boxing, written } => {
                 let finish = self.finish(output);
                 let typed = match (output_type, boxing) {
                     (Some(output), Boxing::Not) => {
@@ -193,7 +193,8 @@ impl Expansion<'_> {
                 };
                 boxed(
                     *boxing,
-                    quote! {
+                    written,
+                    &quote! {
                         #part::__private::Work::run_then(
                             __llmperf_work,
                             #typed,
@@ -224,7 +225,7 @@ impl Expansion<'_> {
     fn finish(&self, shape: &Shape) -> TokenStream {
         match shape {
             Shape::Value(holder) => self.value(*holder),
-            Shape::Stream { item, boxing } => self.stream(item.as_ref(), *boxing),
+            Shape::Stream { item, boxing, written } => self.stream(item.as_ref(), *boxing, written),
             Shape::InResult(inner) => {
                 let (finish, failed) = (self.finish(inner), self.failed());
                 in_result(&finish, &failed)
@@ -261,7 +262,7 @@ impl Expansion<'_> {
         })
     }
 
-    fn stream(&self, item: Option<&Type>, boxing: Boxing) -> TokenStream {
+    fn stream(&self, item: Option<&Type>, boxing: Boxing, written: &Type) -> TokenStream {
         let Self { part, args, .. } = self;
         let typed = item.filter(|_| boxing == Boxing::Not).map(|item| {
             let item = without_impl(item);
@@ -293,7 +294,8 @@ impl Expansion<'_> {
         let judged = self.judged(&item, &quote!(__llmperf_guard));
         let stream = boxed(
             boxing,
-            quote! {
+            written,
+            &quote! {
                 __llmperf_guard.stream(__llmperf_value, move |__llmperf_guard, __llmperf_item| {
                     #first_output
                     #judged;
@@ -345,12 +347,18 @@ fn in_option(some: &TokenStream, ended: &TokenStream) -> TokenStream {
     })
 }
 
-fn boxed(boxing: Boxing, lasting: TokenStream) -> TokenStream {
-    match boxing {
-        Boxing::Not => lasting,
+/// In a box as it was written: where several types meet, only its own type turns it into that of the trait.
+fn boxed(boxing: Boxing, written: &Type, lasting: &TokenStream) -> TokenStream {
+    let boxed = match boxing {
+        Boxing::Not => return lasting.clone(),
         Boxing::Plain => quote!(::std::boxed::Box::new(#lasting)),
         Boxing::Pinned => quote!(::std::boxed::Box::pin(#lasting)),
-    }
+    };
+    let written = without_impl(written);
+    quote!({
+        let __llmperf_boxed: #written = #boxed;
+        __llmperf_boxed
+    })
 }
 
 /// What the body gives, as a type that may stand inside a function.

@@ -17,9 +17,9 @@ pub(crate) enum Shape {
     /// Neither a stream nor a future: it is there when the function returns.
     Value(Holder),
     /// The work ends with it.
-    Stream { item: Option<Type>, boxing: Boxing },
+    Stream { item: Option<Type>, boxing: Boxing, written: Type },
     /// The work is to await it.
-    Future { output: Box<Self>, output_type: Option<Type>, boxing: Boxing },
+    Future { output: Box<Self>, output_type: Option<Type>, boxing: Boxing, written: Type },
     /// A stream or a future in the `Ok` of a `Result`.
     InResult(Box<Self>),
     /// A stream or a future in the `Some` of an `Option`.
@@ -96,7 +96,7 @@ impl Reading<'_> {
             Type::Paren(paren) => self.of(&paren.elem),
             Type::Never(_) => Ok(Shape::Value(Holder::Never)),
             Type::Path(path) if path.path.segments.last().is_some() => self.of_path(written),
-            _ => match self.lasting(written, Boxing::Not)? {
+            _ => match self.lasting(written, written, Boxing::Not)? {
                 Some(shape) => Ok(shape),
                 None => self.leaf(written),
             },
@@ -113,9 +113,9 @@ impl Reading<'_> {
             // Without parameters it is an alias.
             ("Result", None) if self.stream != Some(Stream::Boxed) => Ok(Shape::Value(Holder::Result)),
             ("BoxStream" | "LocalBoxStream", Some(item)) if self.stream != Some(Stream::None) => {
-                Ok(Shape::Stream { item: Some(item.clone()), boxing: Boxing::Pinned })
+                Ok(Shape::Stream { item: Some(item.clone()), boxing: Boxing::Pinned, written: written.clone() })
             }
-            ("BoxFuture" | "LocalBoxFuture", Some(output)) => self.future(Some(output), Boxing::Pinned),
+            ("BoxFuture" | "LocalBoxFuture", Some(output)) => self.future(written, Some(output), Boxing::Pinned),
             ("Pin", Some(inner)) => match last_segment(inner).filter(|inner| inner.ident == "Box") {
                 Some(boxed) => self.boxed(written, boxed, Boxing::Pinned),
                 None => self.leaf(written),
@@ -134,19 +134,19 @@ impl Reading<'_> {
 
     fn boxed(&self, written: &Type, holder: &PathSegment, boxing: Boxing) -> Result<Shape> {
         let shape = match types(holder).next() {
-            Some(inner) => self.lasting(inner, boxing)?,
+            Some(inner) => self.lasting(inner, written, boxing)?,
             None => None,
         };
         shape.map_or_else(|| self.leaf(written), Ok)
     }
 
-    /// The shape of `impl Trait` and `dyn Trait`, if that is a stream or a future.
-    fn lasting(&self, written: &Type, boxing: Boxing) -> Result<Option<Shape>> {
-        let bounds = match written {
-            Type::Group(group) => return self.lasting(&group.elem, boxing),
-            Type::Paren(paren) => return self.lasting(&paren.elem, boxing),
-            Type::ImplTrait(written) => &written.bounds,
-            Type::TraitObject(written) => &written.bounds,
+    /// The shape of `impl Trait` and `dyn Trait`, if that is a stream or a future; `written` is all of it, box included.
+    fn lasting(&self, inner: &Type, written: &Type, boxing: Boxing) -> Result<Option<Shape>> {
+        let bounds = match inner {
+            Type::Group(group) => return self.lasting(&group.elem, written, boxing),
+            Type::Paren(paren) => return self.lasting(&paren.elem, written, boxing),
+            Type::ImplTrait(inner) => &inner.bounds,
+            Type::TraitObject(inner) => &inner.bounds,
             _ => return Ok(None),
         };
         for segment in segments(bounds) {
@@ -158,11 +158,13 @@ impl Reading<'_> {
             let is_stream = self.stream != Some(Stream::None);
             match segment.ident.to_string().as_str() {
                 "Stream" | "FusedStream" if is_stream => {
-                    return Ok(Some(Shape::Stream { item: of("Item"), boxing }));
+                    return Ok(Some(Shape::Stream { item: of("Item"), boxing, written: written.clone() }));
                 }
-                "TryStream" if is_stream => return Ok(Some(Shape::Stream { item: tried(), boxing })),
-                "Future" => return self.future(of("Output").as_ref(), boxing).map(Some),
-                "TryFuture" => return self.future(tried().as_ref(), boxing).map(Some),
+                "TryStream" if is_stream => {
+                    return Ok(Some(Shape::Stream { item: tried(), boxing, written: written.clone() }));
+                }
+                "Future" => return self.future(written, of("Output").as_ref(), boxing).map(Some),
+                "TryFuture" => return self.future(written, tried().as_ref(), boxing).map(Some),
                 "FusedFuture" => {
                     let message = "a future that says whether it is over cannot be measured: write `impl Future`";
                     return Err(Error::new(segment.ident.span(), message));
@@ -173,19 +175,21 @@ impl Reading<'_> {
         Ok(None)
     }
 
-    fn future(&self, output: Option<&Type>, boxing: Boxing) -> Result<Shape> {
+    fn future(&self, written: &Type, output: Option<&Type>, boxing: Boxing) -> Result<Shape> {
         let shape = output.map_or(Ok(Shape::Value(Holder::Nothing)), |output| self.of(output))?;
         if shape.is_awaited() {
             let message = "a future that gives a future cannot be measured: let one of them await the other";
             return Err(Error::new(output.span(), message));
         }
-        Ok(Shape::Future { output: Box::new(shape), output_type: output.cloned(), boxing })
+        Ok(Shape::Future { output: Box::new(shape), output_type: output.cloned(), boxing, written: written.clone() })
     }
 
     /// A type that is none of the known forms.
     fn leaf(&self, written: &Type) -> Result<Shape> {
         match self.stream {
-            Some(Stream::Boxed) => return Ok(Shape::Stream { item: None, boxing: Boxing::Pinned }),
+            Some(Stream::Boxed) => {
+                return Ok(Shape::Stream { item: None, boxing: Boxing::Pinned, written: written.clone() });
+            }
             Some(Stream::None) => return Ok(Shape::Value(Holder::Nothing)),
             None => {}
         }

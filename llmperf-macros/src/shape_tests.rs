@@ -18,8 +18,8 @@ fn shown(shape: &Shape) -> String {
     let written = |written: &Option<Type>| written.to_token_stream().to_string().replace(' ', "");
     match shape {
         Shape::Value(holder) => format!("{holder:?}"),
-        Shape::Stream { item, boxing } => format!("{boxing:?} stream of {}", written(item)),
-        Shape::Future { output, output_type, boxing } => {
+        Shape::Stream { item, boxing, .. } => format!("{boxing:?} stream of {}", written(item)),
+        Shape::Future { output, output_type, boxing, .. } => {
             format!("{boxing:?} future of {}: {}", written(output_type), shown(output))
         }
         Shape::InResult(inner) => format!("Result<{}>", shown(inner)),
