@@ -12,7 +12,10 @@ use llmperf_core::part::Guard;
 use crate::Run;
 
 pub use failing::Failing;
-pub use llmperf_core::Work;
+pub use llmperf_core::{
+    __private::{called, items_of, judged, output_of},
+    Work,
+};
 pub use value::{AttributeValue, value};
 
 /// A value to be judged.

@@ -280,25 +280,29 @@ impl Expansion<'_> {
                 let __llmperf_value = #part::__private::#measured;
             }
         });
-        let first_output = args.first_output.as_ref().map(|Closure { code, .. }| {
-            quote! {
-                if ::core::option::Option::Some(__llmperf_item).is_some_and(#code) {
-                    __llmperf_guard.output();
+        let item = match &args.first_output {
+            None => {
+                let judged = self.judged(&quote!(JudgedItem(__llmperf_item)), &quote!(__llmperf_guard));
+                quote!(#judged;)
+            }
+            // Judged as a value is, which marks nothing.
+            Some(Closure { code, .. }) => {
+                let judged = self.judged(&quote!(Judged(__llmperf_item)), &quote!(__llmperf_guard));
+                quote! {
+                    if ::core::option::Option::Some(__llmperf_item).is_some_and(#code) {
+                        __llmperf_guard.output();
+                    }
+                    let __llmperf_verdict = #judged;
+                    #part::__private::judged(__llmperf_guard, __llmperf_verdict);
                 }
             }
-        });
-        let item = match first_output {
-            Some(_) => quote!(JudgedItem::marked(__llmperf_item)),
-            None => quote!(JudgedItem(__llmperf_item)),
         };
-        let judged = self.judged(&item, &quote!(__llmperf_guard));
         let stream = boxed(
             boxing,
             written,
             &quote! {
                 __llmperf_guard.stream(__llmperf_value, move |__llmperf_guard, __llmperf_item| {
-                    #first_output
-                    #judged;
+                    #item
                 })
             },
         );
