@@ -12,7 +12,7 @@ use opentelemetry::KeyValue;
 
 use crate::{Instrumentation, labels};
 pub use crate::{
-    scope::nearest,
+    scope::{nearest, nearest_here},
     text::Text,
     work::{Beginning, Ended, Guard, Opening, Title, Verdict, Work, WorkFuture, WorkStream},
 };
