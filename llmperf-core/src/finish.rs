@@ -21,7 +21,6 @@ use crate::{
     shared::{Attempt, Given, Shared},
     span,
     stats::{Figure, SeriesKind, SlowCall},
-    text::Text,
     timing::Timing,
 };
 
@@ -196,7 +195,7 @@ impl Live {
 
     /// The convention's histogram with one record per chunk.
     fn record_chunks(&self, armed: &Armed, sets: &Sets, gaps: &[u64]) {
-        let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation());
+        let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation().as_str());
         if per_chunk && self.spec.side == Side::Client {
             sets.with(Variant::GenAi, |set| {
                 for gap in gaps {
@@ -282,8 +281,7 @@ impl Live {
 }
 
 /// Operations that are inferences; others have `gen_ai.client.operation.duration` and nothing else of the convention.
-pub(crate) fn is_inference(operation: &Text) -> bool {
-    let operation = operation.as_str();
+pub(crate) fn is_inference(operation: &str) -> bool {
     let is_other = matches!(
         operation,
         "embeddings" | "retrieval" | "rerank" | "execute_tool" | "create_agent" | "invoke_agent" | "fetch_response"
@@ -362,7 +360,7 @@ impl Record<'_> {
     fn gen_ai(&self) {
         let figures = &self.finished.figures;
         let error = self.gen_ai_error();
-        if !is_inference(self.live.spec.operation()) {
+        if !is_inference(self.live.spec.operation().as_str()) {
             return self.seconds(M::GenAiOtherDuration, error, Some(figures.duration));
         }
         self.seconds(M::GenAiDuration, error, Some(figures.duration));

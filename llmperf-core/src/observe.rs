@@ -12,7 +12,7 @@ use std::{
 
 use opentelemetry::trace::SpanContext;
 
-use crate::{Side, Timing, scope::Frame};
+use crate::{Side, Timing, finish::is_inference, scope::Frame};
 
 /// Sees calls: all of an instrumentation ([`InstrumentationBuilder::observer`](crate::InstrumentationBuilder::observer)),
 /// or those made inside a scope ([`Scope`](crate::Scope)).
@@ -120,6 +120,12 @@ pub struct FinishedCall<'a> {
 }
 
 impl FinishedCall<'_> {
+    /// Whether it is an inference, by its operation: not embeddings, rerank, retrieval and the like.
+    #[must_use]
+    pub fn is_inference(&self) -> bool {
+        is_inference(self.operation)
+    }
+
     /// The nearest observer of this type around the call: whose own it is, where such scopes are nested.
     #[must_use]
     pub fn nearest<T: Observer>(&self) -> Option<Arc<T>> {

@@ -7,6 +7,9 @@ mod values;
 
 pub use answers::{Asks, answered, streamed, streamed_as_is, try_streamed};
 pub use failing::{ByDyn, ByHeld, BySource, Fails};
-pub use judging::{Judged, JudgedError, JudgedItem, JudgedQuietly};
-pub use llmperf_core::Work;
+pub use judging::{Judged, JudgedError, JudgedItem};
+pub use llmperf_core::{
+    __private::{called, items_of, judged, output_of},
+    Work,
+};
 pub use values::{AttributeValue, Count, count, value};

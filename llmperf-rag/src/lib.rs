@@ -23,6 +23,9 @@ mod stage;
 mod telemetry;
 mod truth;
 
+#[cfg(feature = "macros")]
+pub use llmperf_macros::{embedding, generation, pipeline, rerank, retrieval};
+
 pub use assemble::{Assemble, assemble};
 pub use cache::Cache;
 pub use document::{Document, DocumentId, Retrieved};
@@ -37,4 +40,6 @@ pub use stage::{Stage, from_cache};
 pub use truth::{GroundTruth, Labelled};
 
 // What a part's user needs of core, so that it can be used alone.
-pub use llmperf_core::{Guard, InCurrentScope, Instrumentation, Output, Verdict, Work, WorkFuture, WorkStream};
+pub use llmperf_core::{
+    Guard, InCurrentScope, Instrumentation, Output, Verdict, Work, WorkFuture, WorkStream, opentelemetry,
+};

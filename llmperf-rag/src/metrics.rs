@@ -3,15 +3,10 @@
 //! `docs/metrics.md` is held to [`TABLE`] by a test. Durations have the boundaries of all our latencies.
 
 use llmperf_core::{
-    metrics::{Definition, Kind},
+    metrics::{Definition, Kind, LATENCY},
     opentelemetry::InstrumentationScope,
 };
 
-/// Boundaries of latencies, in seconds: those of the calls.
-const LATENCY: &[f64] = &[
-    0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5,
-    10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0,
-];
 /// The conventions' boundaries for client durations, in seconds.
 const GEN_AI_LATENCY: &[f64] =
     &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];

@@ -40,11 +40,6 @@ pub struct JudgedError<'a, E: ?Sized>(pub &'a E);
 #[allow(clippy::exhaustive_structs, reason = "written by the attributes")]
 pub struct JudgedItem<'a, T: ?Sized>(pub &'a T);
 
-/// An item of a stream of which somebody else says whether it is output.
-#[derive(Debug)]
-#[allow(clippy::exhaustive_structs, reason = "written by the attributes")]
-pub struct JudgedQuietly<'a, T: ?Sized>(pub &'a T);
-
 /// Collections of whose items nothing is known but their number.
 pub trait Counted {
     /// How many.
@@ -293,13 +288,4 @@ judges! {
         |guard, item| result!(item, _found => any_one(guard), _error => failed(guard, failing::unnamed()));
     F<how::Any> JudgedItem<'_, T> [T: ?Sized]
         |guard, _item| any_one(guard);
-
-    A<how::Io> &&&&JudgedQuietly<'_, Result<T, io::Error>> [T]
-        |guard, item| result!(item, _found => Verdict::Complete, error => failed(guard, failing::of_io(error)));
-    B<how::Named<By>> &&&&&JudgedQuietly<'_, Result<T, Error>> [T, Error: Fails<By>, By]
-        |guard, item| result!(item, _found => Verdict::Complete, error => failed(guard, error.verdict()));
-    E<how::Any> &JudgedQuietly<'_, Result<T, Error>> [T, Error]
-        |guard, item| result!(item, _found => Verdict::Complete, _error => failed(guard, failing::unnamed()));
-    F<how::Any> JudgedQuietly<'_, T> [T: ?Sized]
-        |_guard, _item| Verdict::Complete;
 }
