@@ -134,6 +134,12 @@ pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
     context.get::<Innermost>()?.0.nearest()
 }
 
+/// The same of the scope that is current now; none in a thread that ends.
+#[must_use]
+pub fn nearest_here<T: Observer>() -> Option<Arc<T>> {
+    current::map_current(nearest)
+}
+
 /// The innermost frame of a context.
 pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
