@@ -25,7 +25,7 @@ pub(crate) fn is_in_reach() -> bool {
 }
 
 /// The current context; an empty one in a thread that ends.
-pub(crate) fn current() -> Context {
+pub fn current() -> Context {
     if is_in_reach() { Context::current() } else { Context::new() }
 }
 

@@ -132,6 +132,11 @@ impl<'a> Failure<'a> {
 pub trait Classify<By> {
     /// The failure that this error is.
     fn failure(&self) -> Failure<'_>;
+
+    /// The error itself, for who looks for more in it; none where there is no such.
+    fn error(&self) -> Option<&(dyn Error + 'static)> {
+        None
+    }
 }
 
 /// Marks errors that are classified by their own type.
@@ -148,11 +153,19 @@ impl<E: Error + 'static> Classify<ByType> for E {
     fn failure(&self) -> Failure<'_> {
         Failure::of(self)
     }
+
+    fn error(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self)
+    }
 }
 
 impl<E: AsRef<dyn Error + Send + Sync + 'static>> Classify<ByHeld> for E {
     fn failure(&self) -> Failure<'_> {
         Failure::of_dyn(self.as_ref())
+    }
+
+    fn error(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.as_ref())
     }
 }
 

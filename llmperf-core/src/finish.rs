@@ -21,7 +21,6 @@ use crate::{
     shared::{Attempt, Given, Shared},
     span,
     stats::{Figure, SeriesKind, SlowCall, Title},
-    text::Text,
     timing::Timing,
 };
 
@@ -69,12 +68,14 @@ impl Live {
     pub(crate) fn finish(&mut self, latch: &Latch, at: Tick) {
         let Some(armed) = &self.armed else { return };
         let given = Shared::of(&self.context).map(Shared::close).unwrap_or_default();
-        let joined = armed.is_joined();
+        let (joined, withdrawn) = (armed.is_joined(), self.spec.withdrawn);
         let given = self.take_in(given);
         let mut room = [0; MOST_GAPS];
         let gaps = self.drain_gaps(&mut room);
         let finished = self.figure_out(latch, at, given);
-        if joined {
+        if withdrawn {
+            self.guarded(|| self.forget());
+        } else if joined {
             self.give_to_outer(&finished);
         } else {
             // A view of the SDK, or a provider of the user's, may panic.
@@ -82,8 +83,10 @@ impl Live {
         }
         self.guarded(|| span::end(self, &finished));
         if !joined {
-            event::emit(self, &finished);
-            self.notify_finished(&finished);
+            if !withdrawn {
+                event::emit(self, &finished);
+                self.notify_finished(&finished);
+            }
             // Last of all: whoever waits for live calls to end shuts telemetry down next.
             self.instrumentation.live().fetch_sub(1, Ordering::AcqRel);
         }
@@ -192,13 +195,20 @@ impl Live {
 
     /// The convention's histogram with one record per chunk.
     fn record_chunks(&self, armed: &Armed, sets: &Sets, gaps: &[u64]) {
-        let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation());
+        let per_chunk = self.instrumentation.settings().per_chunk && is_inference(self.spec.operation().as_str());
         if per_chunk && self.spec.side == Side::Client {
             sets.with(Variant::GenAi, |set| {
                 for gap in gaps {
                     armed.instruments.record(M::GenAiPerChunk as usize, *gap as f64 / 1e9, set);
                 }
             });
+        }
+    }
+
+    /// All that is undone of a call that was none.
+    fn forget(&self) {
+        if let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) {
+            armed.shift_active(self.spec.side, -1);
         }
     }
 
@@ -272,8 +282,7 @@ impl Live {
 }
 
 /// Operations that are inferences; others have `gen_ai.client.operation.duration` and nothing else of the convention.
-pub(crate) fn is_inference(operation: &Text) -> bool {
-    let operation = operation.as_str();
+pub(crate) fn is_inference(operation: &str) -> bool {
     let is_other = matches!(
         operation,
         "embeddings" | "retrieval" | "rerank" | "execute_tool" | "create_agent" | "invoke_agent" | "fetch_response"
@@ -352,7 +361,7 @@ impl Record<'_> {
     fn gen_ai(&self) {
         let figures = &self.finished.figures;
         let error = self.gen_ai_error();
-        if !is_inference(self.live.spec.operation()) {
+        if !is_inference(self.live.spec.operation().as_str()) {
             return self.seconds(M::GenAiOtherDuration, error, Some(figures.duration));
         }
         self.seconds(M::GenAiDuration, error, Some(figures.duration));
@@ -495,7 +504,7 @@ impl Record<'_> {
         let trace_id = self.live.context.span().span_context().trace_id().to_bytes();
         let slow = SlowCall::new(figures.duration, figures.first_token, trace_id);
         let streamed = self.live.spec.streamed;
-        armed.series.stats().record(now, &values[..len], self.finished.outcome, streamed, Some(slow));
+        armed.series.stats().record(now, values[..len].iter().copied(), self.finished.outcome, streamed, Some(slow));
     }
 
     fn seconds(&self, metric: M, variant: Variant<'_>, nanos: Option<u64>) {

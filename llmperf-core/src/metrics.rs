@@ -5,7 +5,7 @@
 use crate::semconv::GenAiNames;
 
 /// Boundaries of our latencies, in seconds.
-pub(crate) const LATENCY: &[f64] = &[
+pub const LATENCY: &[f64] = &[
     0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5,
     10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0,
 ];

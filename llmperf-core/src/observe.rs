@@ -12,7 +12,7 @@ use std::{
 
 use opentelemetry::trace::SpanContext;
 
-use crate::{Side, Timing, scope::Frame};
+use crate::{Side, Timing, finish::is_inference, scope::Frame};
 
 /// Sees calls: all of an instrumentation ([`InstrumentationBuilder::observer`](crate::InstrumentationBuilder::observer)),
 /// or those made inside a scope ([`Scope`](crate::Scope)).
@@ -27,6 +27,11 @@ pub trait Observer: Any + Send + Sync + fmt::Debug {
 
     /// A call ended.
     fn finished(&self, call: &FinishedCall<'_>) {
+        let _ = call;
+    }
+
+    /// A call that had [started](Self::started) was none: nothing was asked of the model. It has no end.
+    fn withdrawn(&self, call: u64) {
         let _ = call;
     }
 }
@@ -115,6 +120,12 @@ pub struct FinishedCall<'a> {
 }
 
 impl FinishedCall<'_> {
+    /// Whether it is an inference, by its operation: not embeddings, rerank, retrieval and the like.
+    #[must_use]
+    pub fn is_inference(&self) -> bool {
+        is_inference(self.operation)
+    }
+
     /// The nearest observer of this type around the call: whose own it is, where such scopes are nested.
     #[must_use]
     pub fn nearest<T: Observer>(&self) -> Option<Arc<T>> {

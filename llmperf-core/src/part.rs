@@ -12,7 +12,8 @@ use opentelemetry::KeyValue;
 
 use crate::{Instrumentation, labels};
 pub use crate::{
-    scope::nearest,
+    current::current,
+    scope::{nearest, nearest_here},
     stats::Title,
     text::Text,
     work::{Beginning, Ended, Guard, Opening, Verdict, Work, WorkFuture, WorkStream},

@@ -136,6 +136,12 @@ pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -
     parent.with_value(Innermost(Arc::new(Frame::new(parent, framed))))
 }
 
+/// The same of the scope that is current now; none in a thread that ends.
+#[must_use]
+pub fn nearest_here<T: Observer>() -> Option<Arc<T>> {
+    current::map_current(nearest)
+}
+
 /// The innermost frame of a context.
 pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))

@@ -212,7 +212,7 @@ impl Work {
         match operation.as_str() {
             "embeddings" => Self::Embeddings,
             "rerank" => Self::Rerank,
-            _ if is_inference(operation) => Self::Inference,
+            _ if is_inference(operation.as_str()) => Self::Inference,
             _ => Self::Other,
         }
     }

@@ -212,7 +212,7 @@ fn finish_reasons(live: &Live, finished: &Finished) -> Option<KeyValue> {
     let choices = live.ending.choices().max(reasons.len() as u32) as usize;
     let whole = finished.outcome == Outcome::Complete;
     // What is no inference has no choices: neither vectors nor an order of documents are finished for a reason.
-    let least = usize::from(is_inference(live.spec.operation()));
+    let least = usize::from(is_inference(live.spec.operation().as_str()));
     let expected = if whole { choices } else { choices.max(least) };
     let mut words: Vec<(u32, StringValue)> =
         reasons.iter().map(|FinishReason { choice, reason, .. }| (*choice, reason.clone().into())).collect();

@@ -1,7 +1,6 @@
 //! One series: everything recorded under one kind, name and detail.
 
 use std::{
-    borrow::Borrow,
     collections::VecDeque,
     sync::{Mutex, TryLockError},
 };
@@ -99,16 +98,13 @@ impl Series {
     pub(crate) fn record(
         &self,
         now: u64,
-        figures: impl IntoIterator<Item = impl Borrow<(Figure, u64)>>,
+        figures: impl IntoIterator<Item = (Figure, u64)>,
         outcome: Outcome,
         streamed: bool,
         slow: Option<SlowCall>,
     ) {
         self.with_slice(now, |slice| {
-            for figure in figures {
-                let (figure, value) = figure.borrow();
-                slice.record(*figure, &[*value]);
-            }
+            figures.into_iter().for_each(|(figure, value)| slice.record(figure, &[value]));
             slice.outcomes.record(outcome, streamed);
             slow.into_iter().for_each(|slow| slice.slow(slow));
         });
@@ -211,7 +207,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn record(series: &Series, now: u64) {
-        series.record(now, &[(Figure::Duration, SECOND)], Outcome::Complete, true, None);
+        series.record(now, [(Figure::Duration, SECOND)], Outcome::Complete, true, None);
     }
 
     fn calls(series: &Series, now: u64) -> u64 {
