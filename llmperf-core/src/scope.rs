@@ -97,11 +97,7 @@ impl Scope {
     }
 
     pub(crate) fn framed(parent: &Context, framed: Framed) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(1);
-        let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
-        let frame = Arc::new(Frame { id, observer, instrumentation, anchor, journal, outer, closed });
+        let frame = Arc::new(Frame::new(parent, framed));
         let context = parent.with_value(Innermost(Arc::clone(&frame)));
         Self { frame, context }
     }
@@ -134,12 +130,26 @@ pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
     context.get::<Innermost>()?.0.nearest()
 }
 
+/// The context with an instrumentation in it. Nobody closes that frame: nothing in it is late.
+pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -> Context {
+    let framed = Framed { instrumentation: Some(instrumentation), ..Framed::default() };
+    parent.with_value(Innermost(Arc::new(Frame::new(parent, framed))))
+}
+
 /// The innermost frame of a context.
 pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
 }
 
 impl Frame {
+    fn new(parent: &Context, framed: Framed) -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let Framed { observer, instrumentation, anchor, journal } = framed;
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
+        Self { id, observer, instrumentation, anchor, journal, outer, closed }
+    }
+
     /// This frame and those around it, innermost first.
     pub(crate) fn outwards(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
         std::iter::successors(Some(self), |frame| frame.outer.as_ref())
@@ -147,6 +157,11 @@ impl Frame {
 
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The id of the nearest frame that work has opened: those of scopes alone are nobody's part.
+    pub(crate) fn id_of_work(self: &Arc<Self>) -> u64 {
+        self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |frame| frame.id)
     }
 
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
@@ -162,20 +177,30 @@ impl Frame {
         self.outwards().find_map(|frame| frame.instrumentation.as_ref())
     }
 
-    pub(crate) fn anchor(self: &Arc<Self>) -> Option<Anchor> {
-        self.outwards().find_map(|frame| frame.anchor)
+    /// The nearest anchor, if it is one on this clock.
+    pub(crate) fn anchor(self: &Arc<Self>, clock: &Clock) -> Option<Anchor> {
+        let frame = self.outwards().find(|frame| frame.anchor.is_some())?;
+        frame.anchor.filter(|_| frame.is_on(clock))
+    }
+
+    fn is_on(&self, clock: &Clock) -> bool {
+        self.instrumentation.as_ref().is_some_and(|instrumentation| instrumentation.clock().is(clock))
     }
 
     pub(crate) fn nearest<T: Observer>(self: &Arc<Self>) -> Option<Arc<T>> {
-        self.outwards().find_map(|frame| {
-            let observer: Arc<dyn Any + Send + Sync> = Arc::clone(frame.observer()?) as _;
-            observer.downcast().ok()
-        })
+        let is_it = |observer: &&Arc<dyn Observer>| (&***observer as &dyn Any).is::<T>();
+        let observer = self.outwards().filter_map(|frame| frame.observer()).find(is_it)?;
+        (Arc::clone(observer) as Arc<dyn Any + Send + Sync>).downcast().ok()
     }
 
-    /// Tells the journals of this frame and of those around it what has ended inside.
-    pub(crate) fn note(self: &Arc<Self>, entry: &Entry) {
-        self.outwards().filter_map(|frame| frame.journal()).for_each(|journal| journal.note(entry));
+    /// Tells the journals of this frame and of those around it what has ended inside, on this clock.
+    pub(crate) fn note(self: &Arc<Self>, clock: &Clock, entry: impl FnOnce() -> Entry) {
+        let mut journals = self.outwards().filter(|frame| frame.is_on(clock)).filter_map(|frame| frame.journal());
+        if let Some(nearest) = journals.next() {
+            let entry = entry();
+            nearest.note(&entry);
+            journals.for_each(|journal| journal.note(&entry));
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

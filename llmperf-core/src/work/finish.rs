@@ -17,11 +17,11 @@ use crate::{
     metrics::Metric,
     scope::Frame,
     semconv as name,
-    stats::{Figure, SlowCall},
+    stats::{Breakdown, Figure, SeriesKind, SlowCall},
 };
 
 /// Records work that has ended. Uses the stored context only.
-pub(super) fn finish<W: Work>(work: &mut W, alive: Alive, verdict: Verdict) {
+pub(super) fn finish<W: Work>(work: &mut W, alive: &Alive, verdict: Verdict) {
     let clock = alive.instrumentation.clock();
     let end = clock.tick();
     if let Some(scope) = &alive.scope {
@@ -44,19 +44,19 @@ pub(super) fn finish<W: Work>(work: &mut W, alive: Alive, verdict: Verdict) {
         figures: Vec::new(),
         frames: alive.frames.as_ref(),
     };
-    let title = work.title();
     // A view of the SDK, a provider or a callback of the user's may panic.
+    let title = alive.instrumentation.guarded(|| work.title());
+    let title = title.unwrap_or_else(|| Title::new(SeriesKind::Operation, OTHER, ""));
     alive.instrumentation.guarded(|| work.ended(&mut ended));
-    alive.statistics(&title, &ended, began + nanos);
+    alive.instrumentation.guarded(|| alive.statistics(&title, &ended, began + nanos));
     alive.note(&title, began, began + nanos);
-    alive.instrumentation.guarded(|| end_span(work, &alive, &ended));
-    alive.instrumentation.guarded(|| emit(work, &alive, &title, &ended));
-    let internal = |oddity| alive.instrumentation.internal().count(&alive.instrumentation.instruments(), oddity, 1);
+    alive.instrumentation.guarded(|| end_span(work, alive, &ended));
+    alive.instrumentation.guarded(|| emit(work, alive, &title, &ended));
     if ended.late {
-        internal(Oddity::LateCall);
+        alive.instrumentation.odd(Oddity::LateCall);
     }
     if alive.instrumentation.labels().take_folded() {
-        internal(Oddity::FoldedName);
+        alive.instrumentation.odd(Oddity::FoldedName);
     }
     // Last of all: whoever waits for what lives to end shuts telemetry down next.
     alive.instrumentation.live().fetch_sub(1, Ordering::AcqRel);
@@ -82,17 +82,25 @@ impl Alive {
         let mut figures = Vec::with_capacity(1 + ended.figures.len());
         figures.push((Figure::Duration, nanos));
         figures.extend_from_slice(&ended.figures);
-        let slow = SlowCall::new(nanos, first, self.context.span().span_context().trace_id().to_bytes());
+        let trace_id = self.context.span().span_context().trace_id().to_bytes();
+        let slow = SlowCall::new(nanos, first, trace_id).broken_down(self.breakdown(now - nanos, now));
         let series = self.instrumentation.stats().series(title.kind, title.name.as_str(), title.detail.as_str());
         series.record(now, &figures, ended.outcome, false, Some(slow));
+    }
+
+    /// Where its time went, if somebody wrote that down.
+    fn breakdown(&self, began: u64, ended: u64) -> Option<Breakdown> {
+        let journal = self.scope.as_ref()?.frame().journal()?;
+        Some(Breakdown::of(began, ended, journal.close()))
     }
 
     /// Tells those around it that it has ended.
     fn note(&self, title: &Title, began: u64, ended: u64) {
         let Some(frames) = &self.frames else { return };
-        let Title { kind, name, detail } = title.clone();
-        let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
-        frames.note(&Entry { kind, name, detail, id, within: frames.id(), began, ended });
+        frames.note(self.instrumentation.clock(), || {
+            let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
+            Entry { title: title.clone(), id, within: frames.id_of_work(), began, ended }
+        });
     }
 }
 
