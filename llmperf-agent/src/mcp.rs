@@ -220,7 +220,7 @@ impl Work for Operation {
     }
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
-        if let Some(calling) = &self.calling {
+        if let Some(calling) = self.calling.as_ref().filter(|_| self.is_tool_call()) {
             calling.report(ended.error_type == Some(TOOL_ERROR));
         }
         if let Some(run) = &self.run {

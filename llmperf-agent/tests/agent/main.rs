@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod judging;
+mod operations;
+mod rmcp;
 mod runs;
 mod tools;
 mod work;
