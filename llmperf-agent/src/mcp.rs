@@ -144,6 +144,7 @@ impl Operation {
     }
 
     /// Awaits the response: `Err` is an error, and so is an `Ok` of which `is_error` is true (`tool_error`).
+    #[allow(clippy::type_complexity, reason = "the closure that judges is a part of the type")]
     pub fn run_judged<F, T, E, By, J>(
         self,
         future: F,

@@ -149,7 +149,7 @@ async fn desk(number: usize, clock: ManualClock) {
         guard.stream(words, |guard, ()| guard.output())
     });
     let mut answer = Box::pin(answer.await);
-    if number % DROPPED == 0 {
+    if number.is_multiple_of(DROPPED) {
         assert!(answer.next().await.is_some());
         return;
     }

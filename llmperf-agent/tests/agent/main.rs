@@ -4,6 +4,7 @@
 mod contract;
 mod judging;
 mod operations;
+mod peers;
 mod rmcp;
 mod runs;
 mod tools;
