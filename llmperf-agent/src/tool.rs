@@ -166,7 +166,7 @@ impl Tool {
 impl Work for Tool {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         self.run = beginning.nearest();
-        let calling = Arc::new(Calling::new(self.run.clone()));
+        let calling = Arc::new(Calling::new(self.run.clone(), self.custom.on_span().map(|own| own.key).collect()));
         self.calling = Some(Arc::clone(&calling));
         let mut attributes =
             vec![KeyValue::new(semconv::OPERATION, "execute_tool"), KeyValue::new(name::TOOL_NAME, self.name.clone())];

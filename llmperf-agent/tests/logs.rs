@@ -99,6 +99,6 @@ fn the_log_line_of_a_run_says_what_it_used_up() {
         });
     });
     let line = log.lines().find(|line| line.contains("kind=\"agent\"")).unwrap_or_else(|| panic!("{log}"));
-    let remark = "success: 1 steps, 1 inference calls, 3 tool calls, weather called 3 times with the same arguments";
+    let remark = "success; steps: 1, inference calls: 1, tool calls: 3; weather called 3 times with the same arguments";
     assert!(line.contains(remark), "{line}");
 }

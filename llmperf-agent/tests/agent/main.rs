@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod contract;
+mod diagnosis;
 mod judging;
 mod operations;
 mod peers;

@@ -38,7 +38,8 @@ fn an_operation_is_a_client_span_with_the_attributes_of_the_convention() {
     let tree = "tools/call book !\nprompts/get greeting\nresources/read\ntools/list\n";
     let mut lines: Vec<_> = probe.tree().lines().map(str::to_owned).collect();
     let mut expected: Vec<_> = tree.lines().map(str::to_owned).collect();
-    (lines.sort(), expected.sort());
+    lines.sort();
+    expected.sort();
     assert_eq!(lines, expected);
     let spans = probe.spans();
     assert!(spans.iter().all(|span| format!("{:?}", span.span_kind) == "Client"));
@@ -102,13 +103,15 @@ async fn right_inside_a_tool_the_first_call_is_told_on_its_span() {
     let probe = Probe::new();
     let book = async {
         let refused = async { Ok::<_, io::Error>(injected()) };
-        let meta = mcp::call_tool("book").session("s-1").run_judged(refused, |_| false).await?;
+        let meta =
+            mcp::call_tool("book").session("s-1").label("tenant", "other").run_judged(refused, |_| false).await?;
         let second = async { Ok::<_, io::Error>(injected()) };
         let other = mcp::call_tool("pay").run_judged(second, |_| true).await?;
         mcp::operation("tools/list").start().complete();
         Ok::<_, io::Error>((meta, other))
     };
-    let (meta, other) = probe.instrumentation().scope(async { tool("trip").run(book).await }).await.unwrap();
+    let (meta, other) =
+        probe.instrumentation().scope(async { tool("trip").label("tenant", "acme").run(book).await }).await.unwrap();
     assert_eq!(probe.tree(), "execute_tool trip !\n  tools/call pay !\n  tools/list\n");
     let spans = probe.spans();
     let of = |name: &str| spans.iter().find(|span| span.name == name).unwrap();
@@ -116,6 +119,7 @@ async fn right_inside_a_tool_the_first_call_is_told_on_its_span() {
     assert_eq!(attribute(trip, "mcp.method.name"), Some("tools/call"));
     assert_eq!(attribute(trip, "mcp.session.id"), Some("s-1"));
     assert_eq!(attribute(trip, "gen_ai.tool.name"), Some("trip"), "its own name stands");
+    assert_eq!(attribute(trip, "tenant"), Some("acme"), "of one key the tool's own value stands");
     assert_eq!(attribute(trip, "gen_ai.operation.name"), Some("execute_tool"));
     assert_eq!(attribute(trip, "error.type"), Some("tool_error"), "the last one reported a failure");
     let parent = |span: &opentelemetry_sdk::trace::SpanData| {

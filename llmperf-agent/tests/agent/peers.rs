@@ -336,7 +336,7 @@ impl SpanProcessor for Panics {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, _: SpanData) {
-        scripted_panic()
+        scripted_panic::<()>();
     }
 
     fn force_flush(&self) -> OTelSdkResult {

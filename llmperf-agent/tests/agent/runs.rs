@@ -114,7 +114,8 @@ async fn each_way_a_run_ends_has_its_result_and_its_outcome() {
     let mut expected: Vec<_> =
         expected.map(|(name, result, error)| (name.to_owned(), result.to_owned(), error.to_owned())).into();
     let mut found = found;
-    (found.sort(), expected.sort());
+    found.sort();
+    expected.sort();
     assert_eq!(found, expected);
 }
 
@@ -133,7 +134,7 @@ fn the_result_is_what_was_said_last_and_an_error_is_stronger() {
         });
         guard.complete();
         let mut guard = run("goal").start();
-        guard.goal("Lisbon", |answer| answer.is_empty());
+        guard.goal("Lisbon", str::is_empty);
         guard.complete();
         let mut guard = run("error").start();
         guard.in_scope(|| conclude(AgentResult::Success));

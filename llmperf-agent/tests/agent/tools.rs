@@ -94,7 +94,9 @@ fn ended(probe: &Probe) -> Ended {
     let spans = probe.spans();
     let of = |span, key| attribute(span, key).unwrap_or_default().to_owned();
     let mut spans: Ended = spans.iter().map(|span| (of(span, keys[0]), of(span, keys[1]), of(span, keys[2]))).collect();
-    (counted.sort(), spans.sort(), spans.dedup());
+    counted.sort();
+    spans.sort();
+    spans.dedup();
     assert_eq!(counted, spans);
     counted
 }
@@ -173,8 +175,12 @@ async fn tools_in_parallel_have_the_step_or_the_run_as_parent_wherever_they_are_
     let probe = Probe::new();
     let desk = async {
         let joined = async {
-            let tool =
-                |name: &'static str| tool(name).run(async { Ok::<_, io::Error>(tokio::task::yield_now().await) });
+            let tool = |name: &'static str| {
+                tool(name).run(async {
+                    tokio::task::yield_now().await;
+                    Ok::<_, io::Error>(())
+                })
+            };
             let (one, two) = tokio::join!(tool("joined"), tool("joined"));
             let spawned = tokio::spawn(tool("spawned").in_current_scope()).await.unwrap();
             // The parent is where the call was made, so that a bare spawn keeps it too.
