@@ -39,6 +39,19 @@ pub use llmperf_agent as agent;
 #[cfg(feature = "rag")]
 pub use llmperf_rag as rag;
 
+// The attributes. Those of the parts say `llmperf_rag` where these say `llmperf::rag`.
+#[cfg(all(feature = "agent", feature = "macros"))]
+#[doc(inline)]
+pub use llmperf_macros::{
+    __facade_agent as agent, __facade_step as step, __facade_tool as tool, __facade_workflow as workflow,
+};
+#[cfg(all(feature = "rag", feature = "macros"))]
+#[doc(inline)]
+pub use llmperf_macros::{
+    __facade_embedding as embedding, __facade_generation as generation, __facade_pipeline as pipeline,
+    __facade_rerank as rerank, __facade_retrieval as retrieval,
+};
+
 #[cfg(feature = "gpu")]
 pub use llmperf_gpu as gpu;
 #[cfg(feature = "http")]

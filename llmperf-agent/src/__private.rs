@@ -12,7 +12,10 @@ use llmperf_core::part::Guard;
 use crate::Run;
 
 pub use failing::Failing;
-pub use llmperf_core::Work;
+pub use llmperf_core::{
+    __private::{called, items_of, judged, output_of},
+    Work,
+};
 pub use value::{AttributeValue, value};
 
 /// What is judged, as one of the marks below. Where references run out, method resolution goes on to [`Rest`] and [`Last`].

@@ -20,6 +20,8 @@ use std::borrow::Cow;
 use llmperf_core::part::Text;
 
 pub use llmperf_core::{Guard, InCurrentScope, Verdict, Work, opentelemetry};
+#[cfg(feature = "macros")]
+pub use llmperf_macros::{agent, step, tool, workflow};
 pub use plan::{Plan, plan};
 pub use result::{AgentOutcome, AgentResult};
 pub use run::{Run, run};

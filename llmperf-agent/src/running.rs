@@ -111,11 +111,6 @@ impl Running {
         Account { most_repeated: std::mem::take(&mut state.repeats).most(), ..account }
     }
 
-    /// The run around that is the nearest to the code that runs now.
-    pub(crate) fn current() -> Option<Arc<Self>> {
-        part::nearest(&part::current())
-    }
-
     fn outwards(&self, mut change: impl FnMut(&mut State)) {
         let mut next = Some(self);
         while let Some(run) = next {
@@ -160,7 +155,7 @@ impl Observer for Running {
 /// run("travel-desk").in_scope(|| conclude(AgentResult::StepLimit), |guard, ()| guard.complete());
 /// ```
 pub fn conclude(result: AgentResult) {
-    if let Some(run) = Running::current() {
+    if let Some(run) = part::nearest_here::<Running>() {
         run.say(result);
     }
 }

@@ -1,8 +1,11 @@
 //! Arming: a call finds its series and instruments, begins its span, counts as active, is noticed by observers.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use opentelemetry::trace::TraceContextExt as _;
@@ -89,6 +92,20 @@ impl Live {
         self.notify_started();
         let watched = self.armed.as_ref().is_some_and(|armed| armed.progress.get().is_some());
         self.asked = watched || self.spec.given().is_some() || self.instrumentation.settings().capture.is_on();
+    }
+
+    /// The call was none. Observers that saw it start hear of it now; its span goes on until it ends.
+    pub(crate) fn withdraw(&mut self, name: Cow<'static, str>) {
+        if std::mem::replace(&mut self.spec.withdrawn, true) {
+            return;
+        }
+        let span = self.context.span();
+        self.guarded(|| span.update_name(name));
+        let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
+        let framed = armed.frames.iter().flat_map(Frame::outwards).filter_map(|frame| frame.observer());
+        for observer in self.instrumentation.settings().observers.iter().chain(framed) {
+            self.guarded(|| observer.withdrawn(armed.id));
+        }
     }
 
     fn notify_started(&self) {

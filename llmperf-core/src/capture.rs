@@ -91,8 +91,25 @@ impl Capture {
         self.spans || self.events
     }
 
-    pub(crate) fn to_spans(&self) -> bool {
+    /// Whether content becomes attributes of spans.
+    #[must_use]
+    pub fn to_spans(&self) -> bool {
         self.spans
+    }
+
+    /// Most bytes of a text, as [`limit`](Self::limit) has set it.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        self.limit
+    }
+
+    /// A text as it may leave the process: redacted, then cut. For authors of parts. A hook that panics does so here.
+    #[must_use]
+    pub fn release(&self, text: &str) -> String {
+        // What is gathered before redaction: twice the limit, so that a hook that shortens still fills it.
+        let mut part = Part::default();
+        part.append(text, self.limit.saturating_mul(2));
+        self.released(&part)
     }
 
     pub(crate) fn to_events(&self) -> bool {

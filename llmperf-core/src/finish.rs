@@ -68,12 +68,14 @@ impl Live {
     pub(crate) fn finish(&mut self, latch: &Latch, at: Tick) {
         let Some(armed) = &self.armed else { return };
         let given = Shared::of(&self.context).map(Shared::close).unwrap_or_default();
-        let joined = armed.is_joined();
+        let (joined, withdrawn) = (armed.is_joined(), self.spec.withdrawn);
         let given = self.take_in(given);
         let mut room = [0; MOST_GAPS];
         let gaps = self.drain_gaps(&mut room);
         let finished = self.figure_out(latch, at, given);
-        if joined {
+        if withdrawn {
+            self.guarded(|| self.forget());
+        } else if joined {
             self.give_to_outer(&finished);
         } else {
             // A view of the SDK, or a provider of the user's, may panic.
@@ -81,8 +83,10 @@ impl Live {
         }
         self.guarded(|| span::end(self, &finished));
         if !joined {
-            event::emit(self, &finished);
-            self.notify_finished(&finished);
+            if !withdrawn {
+                event::emit(self, &finished);
+                self.notify_finished(&finished);
+            }
             // Last of all: whoever waits for live calls to end shuts telemetry down next.
             self.instrumentation.live().fetch_sub(1, Ordering::AcqRel);
         }
@@ -198,6 +202,13 @@ impl Live {
                     armed.instruments.record(M::GenAiPerChunk as usize, *gap as f64 / 1e9, set);
                 }
             });
+        }
+    }
+
+    /// All that is undone of a call that was none.
+    fn forget(&self) {
+        if let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) {
+            armed.shift_active(self.spec.side, -1);
         }
     }
 

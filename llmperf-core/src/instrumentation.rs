@@ -10,6 +10,7 @@ use std::{
         Arc, LazyLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -211,6 +212,18 @@ impl Instrumentation {
         });
         // It is kept under its own type.
         part.downcast().unwrap_or_else(|_| Arc::new(P::of(self)))
+    }
+
+    /// The time now, on the axis of [`Beginning::began`](crate::part::Beginning::began).
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.0.clock.nanos())
+    }
+
+    /// Whether and how content is captured.
+    #[must_use]
+    pub fn capture(&self) -> &Capture {
+        &self.0.settings.capture
     }
 
     /// Calls and pieces of work that live now: armed, not ended.

@@ -2,6 +2,8 @@
 //!
 //! Libraries depend on this crate, applications on `llmperf`, which re-exports it.
 
+#[doc(hidden)]
+pub mod __private;
 mod answer;
 mod armed;
 mod call;

@@ -29,6 +29,11 @@ pub trait Observer: Any + Send + Sync + fmt::Debug {
     fn finished(&self, call: &FinishedCall<'_>) {
         let _ = call;
     }
+
+    /// A call that had [started](Self::started) was none: nothing was asked of the model. It has no end.
+    fn withdrawn(&self, call: u64) {
+        let _ = call;
+    }
 }
 
 /// A call that was just armed.

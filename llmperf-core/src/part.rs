@@ -13,7 +13,7 @@ use opentelemetry::KeyValue;
 use crate::{Instrumentation, labels};
 pub use crate::{
     current::current,
-    scope::nearest,
+    scope::{nearest, nearest_here},
     stats::Title,
     text::Text,
     work::{Beginning, Ended, Guard, Opening, Verdict, Work, WorkFuture, WorkStream},

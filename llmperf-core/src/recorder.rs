@@ -1,6 +1,6 @@
 //! The push-style recorder: an armed call that is told what happens, for callbacks, receivers and iterators.
 
-use std::task::Poll;
+use std::{borrow::Cow, task::Poll};
 
 use opentelemetry::{Context, Key, KeyValue, Value};
 
@@ -26,7 +26,9 @@ use crate::{
 /// let timing = call.finish();
 /// assert_eq!((timing.outcome, timing.outputs), (Some(Outcome::Complete), 2));
 /// ```
-#[derive(Debug)]
+///
+/// The default is a recorder of nothing: what it is handed to passes through unmeasured.
+#[derive(Debug, Default)]
 #[must_use = "dropping an armed call ends it as cancelled"]
 pub struct Recorder(Option<Box<Live>>);
 
@@ -114,6 +116,12 @@ impl Recorder {
     pub fn end(mut self) -> Timing {
         self.tell(Live::end);
         self.timing()
+    }
+
+    /// Nothing was asked of the model: the answer came from a cache. Of the call nothing is recorded but its span, under
+    /// this name: no metric, no statistics, no log event. Say how it ended all the same.
+    pub fn withdraw(&mut self, name: impl Into<Cow<'static, str>>) {
+        self.tell(|live| live.withdraw(name.into()));
     }
 
     /// How much of an ending its source shows, unless [`Call::sees`](crate::Call::sees) has said it.

@@ -130,6 +130,12 @@ pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
     context.get::<Innermost>()?.0.nearest()
 }
 
+/// The same of the scope that is current now; none in a thread that ends.
+#[must_use]
+pub fn nearest_here<T: Observer>() -> Option<Arc<T>> {
+    current::map_current(nearest)
+}
+
 /// The context with an instrumentation in it. Nobody closes that frame: nothing in it is late.
 pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -> Context {
     let framed = Framed { instrumentation: Some(instrumentation), ..Framed::default() };

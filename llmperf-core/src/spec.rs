@@ -27,6 +27,8 @@ pub(crate) struct Spec {
     pub(crate) streamed: bool,
     /// It gives its answer whole: nothing that is said of streams can hold for it.
     pub(crate) whole: bool,
+    /// It was none: its span is all that is left of it.
+    pub(crate) withdrawn: bool,
     extras: Option<Box<Extras>>,
 }
 
@@ -68,6 +70,7 @@ impl Spec {
             transport: false,
             streamed: false,
             whole: false,
+            withdrawn: false,
             extras: None,
         }
     }

@@ -49,6 +49,13 @@ pub trait Work: fmt::Debug + Send + Sized + 'static {
     /// What it is called in the statistics, in the log and where time is told apart.
     fn title(&self) -> Title;
 
+    /// The work is about to end like this; its scope is still open, for what must end inside. Gives another verdict where
+    /// what the work consists of has one: a call whose span is the work's. A panic in it is caught and counted.
+    fn closing(&mut self, verdict: &Verdict) -> Option<Verdict> {
+        let _ = verdict;
+        None
+    }
+
     /// The work has ended: this is where metrics are recorded and figures given. A panic in it is caught and counted.
     fn ended(&mut self, ended: &mut Ended<'_>);
 

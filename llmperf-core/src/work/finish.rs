@@ -21,7 +21,10 @@ use crate::{
 };
 
 /// Records work that has ended. Uses the stored context only.
-pub(super) fn finish<W: Work>(work: &mut W, alive: &Alive, verdict: Verdict) {
+pub(super) fn finish<W: Work>(work: &mut W, alive: &mut Alive, verdict: Verdict) {
+    let said = alive.verdict.take().unwrap_or(verdict);
+    let verdict = alive.instrumentation.guarded(|| work.closing(&said)).flatten().unwrap_or(said);
+    let alive = &*alive;
     let clock = alive.instrumentation.clock();
     let end = clock.tick();
     if let Some(scope) = &alive.scope {
@@ -64,7 +67,7 @@ pub(super) fn finish<W: Work>(work: &mut W, alive: &Alive, verdict: Verdict) {
 
 impl Alive {
     fn outcome(&self, verdict: Verdict) -> (Outcome, Option<Cow<'static, str>>) {
-        match self.verdict.clone().unwrap_or(verdict) {
+        match verdict {
             Verdict::Complete => (Outcome::Complete, None),
             Verdict::Cancelled => (Outcome::Cancelled, None),
             Verdict::Failed(error_type) => {

@@ -134,8 +134,8 @@ impl<W: Work> Guard<W> {
     }
 
     fn finish(&mut self, verdict: Verdict) {
-        if let Some(alive) = self.alive.take() {
-            finish::finish(&mut self.work, &alive, verdict);
+        if let Some(mut alive) = self.alive.take() {
+            finish::finish(&mut self.work, &mut alive, verdict);
         }
     }
 

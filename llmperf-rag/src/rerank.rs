@@ -1,0 +1,165 @@
+//! The rerank stage: what was found is put into a better order.
+
+use std::future::Future;
+
+use llmperf_core::{
+    Classify, Guard, Verdict, Work, WorkFuture,
+    opentelemetry::{Context, KeyValue, trace::SpanKind},
+    part::{Beginning, Ended, Opening, Title},
+    semconv::rag as name,
+};
+
+use crate::{
+    Document, GroundTruth, Query, Retrieved, Stage,
+    base::{Base, setters},
+    found::{Found, List},
+    metrics::Metric,
+};
+
+/// A rerank, as a stage: an INTERNAL span `rerank {model}` (the conventions have none), with number and scores of the
+/// documents before and after it, and how many of them it moved.
+///
+/// ```
+/// # async fn cross_encode(_: &[(&'static str, f32)]) -> std::io::Result<Vec<(&'static str, f32)>> { Ok(vec![("d7", 2.1)]) }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// use llmperf_rag::rerank;
+///
+/// let candidates = [("d1", 0.9), ("d7", 0.8)];
+/// let best = rerank().model("bge-reranker").candidates(&candidates).reorder(cross_encode(&candidates)).await?;
+/// # assert_eq!(best.len(), 1); Ok(()) }
+/// ```
+#[derive(Debug)]
+#[must_use = "a stage that is not armed (`start`, `in_scope`, `run`, …) records nothing"]
+pub struct Rerank {
+    pub(crate) base: Base,
+    before: Option<List>,
+    pub(crate) found: Found,
+}
+
+/// A rerank that was not begun yet.
+pub fn rerank() -> Rerank {
+    Rerank { base: Base::new(Stage::Rerank), before: None, found: Found::default() }
+}
+
+impl Rerank {
+    setters!(name, provider, model, top_k, k, relevant);
+
+    /// The documents that are put into order, as they stood before, with their scores.
+    pub fn candidates(mut self, candidates: &(impl Retrieved + ?Sized)) -> Self {
+        self.before = Some(List::of(candidates));
+        self
+    }
+
+    /// How many documents are put into order, where nothing else is known of them.
+    pub fn candidate_count(mut self, count: u64) -> Self {
+        self.before = Some(List::counted(count));
+        self
+    }
+
+    /// Awaits the rerank as this stage: `Ok` tells the new order, `Err` is an error, a drop cancelled.
+    pub fn reorder<F, T, E, By>(
+        self,
+        rerank: F,
+    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    where
+        F: Future<Output = Result<T, E>>,
+        T: Retrieved,
+        E: Classify<By>,
+    {
+        self.run_then(rerank, |mut guard, result: Result<T, E>| {
+            if let Ok(documents) = &result {
+                guard.documents(documents);
+            }
+            guard.end(Verdict::of(&result));
+            result
+        })
+    }
+
+    /// The documents in their new order, the best first, with their new scores. The last that is told stands.
+    pub fn documents(&mut self, documents: &(impl Retrieved + ?Sized)) {
+        self.found.set(documents, self.base.frame.as_deref());
+    }
+
+    /// How many documents are left, where nothing else is known of them.
+    pub fn document_count(&mut self, count: u64) {
+        self.found.set_count(count);
+    }
+
+    /// One more document, the next in rank: for results that stream.
+    pub fn document(&mut self, document: &impl Document) {
+        self.found.add(document);
+    }
+
+    /// The ground truth, where it is known only after the rerank began.
+    pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
+        self.found.set_truth(truth);
+    }
+
+    /// The answer came from a cache.
+    pub fn from_cache(&mut self) {
+        if let Some(frame) = &self.base.frame {
+            frame.is_from_cache();
+        }
+    }
+
+    /// A handle by which the quality can be told later; none before it began, or where nothing is measured.
+    #[must_use]
+    pub fn query_handle(&self) -> Option<Query> {
+        self.base.frame.clone().map(Query::of_stage)
+    }
+
+    fn moved(&self) -> Option<f64> {
+        self.found.list()?.moved(self.before.as_ref()?)
+    }
+}
+
+impl Work for Rerank {
+    fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
+        let frame = self.base.begin(beginning);
+        Opening::span(self.base.span_name("rerank"), SpanKind::Internal, self.base.at_start()).observed_by(frame)
+    }
+
+    fn opened(&mut self, context: &Context) -> Option<Context> {
+        if let Some(frame) = &self.base.frame {
+            frame.set_span(context);
+        }
+        None
+    }
+
+    fn title(&self) -> Title {
+        self.base.title()
+    }
+
+    fn ended(&mut self, ended: &mut Ended<'_>) {
+        let Some((telemetry, frame)) = self.base.ended(ended) else { return };
+        if let Some(before) = &self.before {
+            telemetry.count(ended.instrumentation, Metric::Candidates, before.count, &frame.key);
+        }
+        if let Some(moved) = self.moved() {
+            telemetry.value(ended.instrumentation, Metric::Moved, moved, &frame.key);
+        }
+        self.found.ended(ended, &telemetry, frame);
+        if let Some(pipeline) = &frame.pipeline {
+            pipeline.retrieved(ended.began, ended.began + ended.duration);
+        }
+        crate::query::told(self.found.quality(), ended, frame.k);
+    }
+
+    fn attributes(&self, _: &Ended<'_>) -> Vec<KeyValue> {
+        let before = self.before.iter().flat_map(|list| {
+            list.attributes(name::CANDIDATES, name::CANDIDATES_TOP_SCORE, name::CANDIDATES_LOWEST_SCORE)
+        });
+        let moved = self.moved().map(|moved| KeyValue::new(name::MOVED, moved));
+        let cached = self.base.frame.iter().flat_map(|frame| frame.cache_attributes());
+        before.chain(moved).chain(cached).chain(self.found.attributes()).collect()
+    }
+
+    fn remark(&self) -> Option<String> {
+        let before = self.before.as_ref()?.count;
+        self.found.list().map(|list| format!("{} of {before} documents", list.count))
+    }
+
+    fn deadline(&self) -> Option<std::time::Duration> {
+        self.base.deadline()
+    }
+}

@@ -1,0 +1,168 @@
+//! The retrieval stage: a search of a store.
+
+use std::future::Future;
+
+use llmperf_core::{
+    Classify, Guard, Objective, Verdict, Work, WorkFuture,
+    opentelemetry::{Context, KeyValue, trace::SpanKind},
+    part::{Beginning, Ended, Opening, Text, Title},
+    semconv::{self as name, rag},
+};
+
+use crate::{
+    Document, GroundTruth, Query, Retrieved, Stage,
+    base::{Base, setters},
+    found::Found,
+    key::{ConventionKey, Key},
+    metrics::Metric,
+};
+
+/// A search of a store, as a stage: a CLIENT span `retrieval {store}` by the conventions, with the number of documents,
+/// their scores and, where the ground truth is known, their quality.
+///
+/// Inside a pipeline it counts to the pipeline's retrieval latency; outside any it is one itself.
+///
+/// ```
+/// # async fn search(_: &str) -> std::io::Result<Vec<(&'static str, f32)>> { Ok(vec![("d1", 0.9), ("d7", 0.4)]) }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// use llmperf_rag::retrieval;
+///
+/// let documents = retrieval().store("qdrant").top_k(8).relevant(&["d1"]).search(search("fog")).await?;
+/// # assert_eq!(documents.len(), 2); Ok(()) }
+/// ```
+#[derive(Debug)]
+#[must_use = "a stage that is not armed (`start`, `in_scope`, `run`, …) records nothing"]
+pub struct Retrieval {
+    pub(crate) base: Base,
+    query: Text,
+    captured_query: Option<String>,
+    pub(crate) found: Found,
+}
+
+/// A retrieval that was not begun yet.
+pub fn retrieval() -> Retrieval {
+    let found = Found::default();
+    Retrieval { base: Base::new(Stage::Retrieve), query: Text::default(), captured_query: None, found }
+}
+
+impl Retrieval {
+    setters!(name, store, provider, model, top_k, k, query, relevant);
+
+    /// Awaits the search as this stage: `Ok` tells what was found, `Err` is an error, a drop cancelled.
+    pub fn search<F, T, E, By>(
+        self,
+        search: F,
+    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    where
+        F: Future<Output = Result<T, E>>,
+        T: Retrieved,
+        E: Classify<By>,
+    {
+        self.run_then(search, |mut guard, result: Result<T, E>| {
+            if let Ok(documents) = &result {
+                guard.documents(documents);
+            }
+            guard.end(Verdict::of(&result));
+            result
+        })
+    }
+
+    /// What was found, the best first. The last that is told stands.
+    pub fn documents(&mut self, documents: &(impl Retrieved + ?Sized)) {
+        self.found.set(documents, self.base.frame.as_deref());
+    }
+
+    /// How many documents were found, where nothing else is known of them.
+    pub fn document_count(&mut self, count: u64) {
+        self.found.set_count(count);
+    }
+
+    /// One more document was found, the next in rank: for results that stream.
+    pub fn document(&mut self, document: &impl Document) {
+        self.found.add(document);
+    }
+
+    /// The ground truth, where it is known only after the search began.
+    pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
+        self.found.set_truth(truth);
+    }
+
+    /// The answer came from a cache.
+    pub fn from_cache(&mut self) {
+        if let Some(frame) = &self.base.frame {
+            frame.is_from_cache();
+        }
+    }
+
+    /// A handle by which the quality can be told later; none before it began, or where nothing is measured.
+    #[must_use]
+    pub fn query_handle(&self) -> Option<Query> {
+        self.base.frame.clone().map(Query::of_stage)
+    }
+}
+
+impl Work for Retrieval {
+    fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
+        let frame = self.base.begin(beginning);
+        let mut attributes = vec![KeyValue::new(name::OPERATION, "retrieval")];
+        attributes.extend(self.base.at_start());
+        let capture = beginning.instrumentation.capture();
+        if !self.query.as_str().is_empty() && capture.to_spans() {
+            self.captured_query = beginning.instrumentation.guarded(|| capture.release(self.query.as_str()));
+        }
+        let store = self.base.store.as_str();
+        let span = if store.is_empty() { "retrieval".into() } else { format!("retrieval {store}") };
+        Opening::span(span, SpanKind::Client, attributes).observed_by(frame)
+    }
+
+    fn opened(&mut self, context: &Context) -> Option<Context> {
+        if let Some(frame) = &self.base.frame {
+            frame.set_span(context);
+        }
+        None
+    }
+
+    fn title(&self) -> Title {
+        self.base.title()
+    }
+
+    fn ended(&mut self, ended: &mut Ended<'_>) {
+        let Some((telemetry, frame)) = self.base.ended(ended) else { return };
+        let (error_type, from) = (ended.error_type.unwrap_or_default().to_owned().into(), ended.instrumentation);
+        let convention =
+            ConventionKey { provider: frame.key.provider.clone(), model: frame.key.model.clone(), error_type };
+        telemetry.retrieval(from, ended.duration, &convention);
+        self.found.ended(ended, &telemetry, frame);
+        match &frame.pipeline {
+            Some(pipeline) => pipeline.retrieved(ended.began, ended.began + ended.duration),
+            None => {
+                let key = Key {
+                    stage: None,
+                    provider: Text::default(),
+                    model: Text::default(),
+                    ..frame.key.ended(ended.outcome)
+                };
+                telemetry.seconds(from, Metric::RetrievalDuration, ended.duration, &key);
+                let judged_by = Key { outcome: None, ..key };
+                let judge = |set: &[KeyValue]| ended.judge(Objective::Retrieval, Some(ended.duration), set);
+                telemetry.attributes(from, Metric::RetrievalDuration, &judged_by, judge);
+            }
+        }
+        crate::query::told(self.found.quality(), ended, frame.k);
+    }
+
+    fn attributes(&self, _: &Ended<'_>) -> Vec<KeyValue> {
+        let mut all = self.found.attributes();
+        all.extend(self.base.frame.iter().flat_map(|frame| frame.cache_attributes()));
+        all.extend(self.captured_query.clone().map(|query| KeyValue::new(rag::QUERY_TEXT, query)));
+        all
+    }
+
+    fn remark(&self) -> Option<String> {
+        self.found.list().map(|list| format!("{} documents", list.count))
+    }
+
+    fn deadline(&self) -> Option<std::time::Duration> {
+        self.base.deadline()
+    }
+}
