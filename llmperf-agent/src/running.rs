@@ -59,7 +59,7 @@ pub(crate) struct Account {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) name: Text,
-    pub(crate) conversation: Option<Text>,
+    pub(crate) conversation: Text,
     outer: Option<Arc<Self>>,
     state: Mutex<State>,
 }
@@ -75,7 +75,7 @@ struct State {
 }
 
 impl Running {
-    pub(crate) fn new(name: Text, conversation: Option<Text>, outer: Option<Arc<Self>>) -> Self {
+    pub(crate) fn new(name: Text, conversation: Text, outer: Option<Arc<Self>>) -> Self {
         if let Some(outer) = &outer {
             outer.outwards(|state| state.account.nested_runs += 1);
         }
