@@ -236,13 +236,10 @@ impl Work for Operation {
             (semconv::ERROR_TYPE, error_type(ended)),
         ];
         let key = Key { names, closed: [], labels: [None, None] };
-        Recording::of(ended).with(
-            |records| &records.operations,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::McpOperation, ended.duration, attributes);
-            },
-        );
+        let recording = Recording::of(ended);
+        recording.with(&recording.records.operations, &key, |instruments, attributes| {
+            seconds(instruments, Metric::McpOperation, ended.duration, attributes);
+        });
     }
 
     fn attributes(&self, _: &Ended<'_>) -> Vec<KeyValue> {

@@ -119,57 +119,37 @@ impl Run {
             labels: self.custom.labels().clone(),
         };
         let key = of_run((name::RESULT, result.as_str()));
-        recording.with(
-            |records| &records.results,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::RunDuration, ended.duration, attributes);
-                instruments.count(Metric::Runs as usize, 1, attributes);
-            },
-        );
+        recording.with(&recording.records.results, &key, |instruments, attributes| {
+            seconds(instruments, Metric::RunDuration, ended.duration, attributes);
+            instruments.count(Metric::Runs as usize, 1, attributes);
+        });
         let own = &self.account.own;
-        recording.with(
-            |records| &records.runs,
-            &of_run(("", "")),
-            |instruments, attributes| {
-                instruments.count(Metric::Steps as usize, own.steps(), attributes);
-                if let Some(first) = ended.first_output {
-                    seconds(instruments, Metric::FirstOutput, first, attributes);
-                }
-                if let Some(cost) = own.cost {
-                    instruments.record(Metric::Cost as usize, cost, attributes);
-                }
-                ended.judge(Objective::AgentRun, self.judged(ended.duration, result), attributes);
-            },
-        );
+        recording.with(&recording.records.runs, &of_run(("", "")), |instruments, attributes| {
+            instruments.count(Metric::Steps as usize, own.steps(), attributes);
+            if let Some(first) = ended.first_output {
+                seconds(instruments, Metric::FirstOutput, first, attributes);
+            }
+            if let Some(cost) = own.cost {
+                instruments.record(Metric::Cost as usize, cost, attributes);
+            }
+            ended.judge(Objective::AgentRun, self.judged(ended.duration, result), attributes);
+        });
         for (kind, tokens) in [("input", own.input_tokens), ("output", own.output_tokens)] {
             let Some(tokens) = tokens else { continue };
-            recording.with(
-                |records| &records.runs,
-                &of_run((semconv::TOKEN_TYPE, kind)),
-                |instruments, attributes| {
-                    instruments.count(Metric::Tokens as usize, tokens, attributes);
-                },
-            );
+            recording.with(&recording.records.runs, &of_run((semconv::TOKEN_TYPE, kind)), |instruments, attributes| {
+                instruments.count(Metric::Tokens as usize, tokens, attributes);
+            });
         }
         let names = [agent(), (semconv::REQUEST_MODEL, self.model.clone()), (semconv::ERROR_TYPE, error_type(ended))];
         let key = Key { names, closed: [], labels: [None, None] };
-        recording.with(
-            |records| &records.invoke_agent,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::InvokeAgent, ended.duration, attributes);
-            },
-        );
+        recording.with(&recording.records.invoke_agent, &key, |instruments, attributes| {
+            seconds(instruments, Metric::InvokeAgent, ended.duration, attributes);
+        });
         let key = Key { names: [agent()], closed: [], labels: [None, None] };
-        recording.with(
-            |records| &records.agents,
-            &key,
-            |instruments, attributes| {
-                instruments.count(Metric::InferenceCallsOfRun as usize, own.inference_calls, attributes);
-                instruments.count(Metric::ToolCallsOfRun as usize, own.tool_calls, attributes);
-            },
-        );
+        recording.with(&recording.records.agents, &key, |instruments, attributes| {
+            instruments.count(Metric::InferenceCallsOfRun as usize, own.inference_calls, attributes);
+            instruments.count(Metric::ToolCallsOfRun as usize, own.tool_calls, attributes);
+        });
     }
 
     /// What an objective limits. A run that did not reach its goal misses it, however fast it was; one that waits for

@@ -71,13 +71,10 @@ impl Work for Step {
             closed: [(semconv::OUTCOME, ended.outcome.as_str())],
             labels: self.custom.labels().clone(),
         };
-        Recording::of(ended).with(
-            |records| &records.steps,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::StepDuration, ended.duration, attributes);
-            },
-        );
+        let recording = Recording::of(ended);
+        recording.with(&recording.records.steps, &key, |instruments, attributes| {
+            seconds(instruments, Metric::StepDuration, ended.duration, attributes);
+        });
     }
 
     fn deadline(&self) -> Option<Duration> {

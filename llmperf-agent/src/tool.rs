@@ -142,13 +142,9 @@ impl Tool {
             closed: [],
             labels: self.custom.labels().clone(),
         };
-        recording.with(
-            |records| &records.repeated,
-            &key,
-            |instruments, attributes| {
-                instruments.count(Metric::Repeated as usize, 1, attributes);
-            },
-        );
+        recording.with(&recording.records.repeated, &key, |instruments, attributes| {
+            instruments.count(Metric::Repeated as usize, 1, attributes);
+        });
         if run.is_first_loop() {
             let ids = Some(ended.span).filter(|span| span.is_valid());
             tracing::warn!(
@@ -203,23 +199,15 @@ impl Work for Tool {
             closed: [(semconv::OUTCOME, ended.outcome.as_str())],
             labels: self.custom.labels().clone(),
         };
-        recording.with(
-            |records| &records.tools,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::ToolDuration, ended.duration, attributes);
-                instruments.count(Metric::ToolCalls as usize, 1, attributes);
-            },
-        );
+        recording.with(&recording.records.tools, &key, |instruments, attributes| {
+            seconds(instruments, Metric::ToolDuration, ended.duration, attributes);
+            instruments.count(Metric::ToolCalls as usize, 1, attributes);
+        });
         let names = [tool, (name::TOOL_TYPE, self.kind.clone()), (name::AGENT_NAME, self.agent()), error];
         let key = Key { names, closed: [], labels: [None, None] };
-        recording.with(
-            |records| &records.execute_tool,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::ExecuteTool, ended.duration, attributes);
-            },
-        );
+        recording.with(&recording.records.execute_tool, &key, |instruments, attributes| {
+            seconds(instruments, Metric::ExecuteTool, ended.duration, attributes);
+        });
         self.note_repetition(ended, &recording);
     }
 

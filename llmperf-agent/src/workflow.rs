@@ -63,13 +63,10 @@ impl Work for Workflow {
     fn ended(&mut self, ended: &mut Ended<'_>) {
         let names = [(name::WORKFLOW_NAME, self.name.clone()), (semconv::ERROR_TYPE, error_type(ended))];
         let key = Key { names, closed: [], labels: [None, None] };
-        Recording::of(ended).with(
-            |records| &records.workflows,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::InvokeWorkflow, ended.duration, attributes);
-            },
-        );
+        let recording = Recording::of(ended);
+        recording.with(&recording.records.workflows, &key, |instruments, attributes| {
+            seconds(instruments, Metric::InvokeWorkflow, ended.duration, attributes);
+        });
     }
 
     fn deadline(&self) -> Option<Duration> {
