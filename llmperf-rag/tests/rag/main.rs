@@ -1,0 +1,12 @@
+//! The rules of stages and pipelines, each a test.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod bench;
+mod cache;
+mod calls;
+mod documents;
+mod ends;
+mod judging;
+mod pipelines;
+mod stages;
