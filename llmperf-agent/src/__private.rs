@@ -5,7 +5,7 @@ pub mod judging;
 mod value;
 mod verdicts;
 
-use std::ops::Deref;
+use std::{marker::PhantomData, ops::Deref};
 
 use llmperf_core::part::Guard;
 
@@ -18,35 +18,77 @@ pub use llmperf_core::{
 };
 pub use value::{AttributeValue, value};
 
-/// A value to be judged.
+/// What is judged, as one of the marks below. Where references run out, method resolution goes on to [`Rest`] and [`Last`].
 #[derive(Debug)]
-#[allow(clippy::exhaustive_structs, reason = "the attributes make it")]
-pub struct Judged<'a, T>(pub &'a T);
+pub struct Judging<'a, T, As>(Rest<'a, T, As>);
 
-/// The error in the place of a stream or a future.
+/// The last level but one.
 #[derive(Debug)]
-#[allow(clippy::exhaustive_structs, reason = "the attributes make it")]
-pub struct JudgedError<'a, E>(pub &'a E);
+pub struct Rest<'a, T, As>(Last<'a, T, As>);
 
-/// An item of a stream.
+/// The last level.
 #[derive(Debug)]
-#[allow(clippy::exhaustive_structs, reason = "the attributes make it")]
-pub struct JudgedItem<'a, T>(pub &'a T);
+pub struct Last<'a, T, As>(&'a T, PhantomData<As>);
 
-impl<'a, T> Deref for Judged<'a, T> {
-    type Target = &'a T;
+/// Marks a value.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AsValue;
 
-    fn deref(&self) -> &&'a T {
+/// Marks the error in the place of a stream or a future.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AsError;
+
+/// Marks an item of a stream.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AsItem;
+
+impl<'a, T, As> Judging<'a, T, As> {
+    fn of(judged: &'a T) -> Self {
+        Self(Rest(Last(judged, PhantomData)))
+    }
+}
+
+impl<'a, T, As> Last<'a, T, As> {
+    fn judged(&self) -> &'a T {
+        self.0
+    }
+}
+
+impl<'a, T, As> Deref for Judging<'a, T, As> {
+    type Target = Rest<'a, T, As>;
+
+    fn deref(&self) -> &Rest<'a, T, As> {
         &self.0
     }
 }
 
-impl<'a, T> Deref for JudgedItem<'a, T> {
-    type Target = &'a T;
+impl<'a, T, As> Deref for Rest<'a, T, As> {
+    type Target = Last<'a, T, As>;
 
-    fn deref(&self) -> &&'a T {
+    fn deref(&self) -> &Last<'a, T, As> {
         &self.0
     }
+}
+
+/// A value to be judged.
+#[allow(non_snake_case, reason = "it reads as the value that it makes")]
+pub fn Judged<T>(value: &T) -> Judging<'_, T, AsValue> {
+    Judging::of(value)
+}
+
+/// The error in the place of a stream or a future, to be judged.
+#[allow(non_snake_case, reason = "it reads as the value that it makes")]
+pub fn JudgedError<E>(error: &E) -> Judging<'_, E, AsError> {
+    Judging::of(error)
+}
+
+/// An item of a stream, to be judged.
+#[allow(non_snake_case, reason = "it reads as the value that it makes")]
+pub fn JudgedItem<T>(item: &T) -> Judging<'_, T, AsItem> {
+    Judging::of(item)
 }
 
 /// Judges a run's answer by a check of the caller's.

@@ -80,6 +80,15 @@ impl<T: AgentOutcome> AgentOutcome for Option<T> {
     }
 }
 
+impl<T: AgentOutcome, E: AgentOutcome> AgentOutcome for Result<T, E> {
+    fn agent_result(&self) -> Option<AgentResult> {
+        match self {
+            Ok(value) => value.agent_result(),
+            Err(error) => error.agent_result().or(Some(AgentResult::Error)),
+        }
+    }
+}
+
 impl<T: AgentOutcome + ?Sized> AgentOutcome for &T {
     fn agent_result(&self) -> Option<AgentResult> {
         (**self).agent_result()

@@ -90,7 +90,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Makes its calls from this instrumentation instead of the global one.
+    /// Makes its calls from this instrumentation instead of the [current](Instrumentation::current) one.
     #[must_use = "this returns the model with the instrumentation"]
     pub fn instrumentation(self, instrumentation: &Instrumentation) -> Self {
         Self { instrumentation: Some(instrumentation.clone()), ..self }

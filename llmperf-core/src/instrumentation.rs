@@ -40,8 +40,9 @@ use crate::{
 
 /// Where calls are made from. Cheap to clone; clones share statistics and instruments.
 ///
-/// Most applications need none of their own: [`chat`](crate::chat) uses the global one, whose telemetry goes to
-/// OpenTelemetry's global providers, whichever they are by the time a call is made.
+/// Most applications need none of their own: [`chat`](crate::chat) uses the [current](Instrumentation::current) one, which
+/// is the global one unless a scope says otherwise. Its telemetry goes to OpenTelemetry's global providers, whichever they
+/// are by the time a call is made.
 ///
 /// ```
 /// use llmperf_core::{Instrumentation, Price, Prices, Slo};

@@ -42,7 +42,7 @@ impl<By> Measure<By> {
         Self { settings: Arc::default(), by: PhantomData }
     }
 
-    /// Makes the calls from this instrumentation instead of the global one.
+    /// Makes the calls from this instrumentation instead of the [current](Instrumentation::current) one.
     pub fn instrumentation(self, instrumentation: &Instrumentation) -> Self {
         self.set(|settings| settings.instrumentation = Some(instrumentation.clone()))
     }

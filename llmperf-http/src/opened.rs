@@ -47,7 +47,7 @@ pub(crate) fn begin(settings: &Settings, recognised: &Recognised) -> Call {
     let provider = recognised.provider.clone();
     match &settings.instrumentation {
         Some(instrumentation) => instrumentation.chat(provider, ""),
-        None => Instrumentation::global().chat(provider, ""),
+        None => Instrumentation::current().chat(provider, ""),
     }
 }
 

@@ -98,7 +98,7 @@ impl Settings {
     fn detected(&self, head: &RequestHead<'_>) -> Option<Endpoint> {
         let detect = self.detect.as_ref()?;
         let guarded = |instrumentation: &Instrumentation| instrumentation.guarded(|| detect(head)).flatten();
-        self.instrumentation.as_ref().map_or_else(|| guarded(&Instrumentation::global()), guarded)
+        self.instrumentation.as_ref().map_or_else(|| guarded(&Instrumentation::current()), guarded)
     }
 }
 

@@ -13,14 +13,14 @@
 //! | `&&` | `Result` of a typed error |
 //! | `&` | `Result` of a held error |
 //! | `Deref` | `Result` |
-//! | `Deref`, referenced | anything |
+//! | `Deref`, once more | anything |
 
 use std::{error::Error, io};
 
 use llmperf_core::part::{Guard, Verdict};
 
 use super::{
-    Failing, Judged, JudgedError, JudgedItem,
+    AsError, AsItem, AsValue, Failing, Judging, Last, Rest,
     verdicts::{
         complete, complete_value, failed, failed_item, output, output_value, run_aware, run_aware_item, run_item,
         run_told, silent, silent_item, tool_aware, tool_aware_item, tool_failed, tool_failed_item, tool_item,
@@ -51,62 +51,62 @@ macro_rules! level {
     };
 }
 
-/// All levels of one method of `Judged` or `JudgedItem`. `known` is asked of a value that knows, `plain` of one that does not,
+/// All levels of one method on a value or an item. `known` is asked of a value that knows, `plain` of one that does not,
 /// `aware` of an error that knows, `failed` of any other.
 macro_rules! values {
-    ($module:ident: $judged:ident . $method:ident(&mut $guard:ty) -> $returns:ty, of $knows:ident;
+    ($module:ident: $as:ident . $method:ident(&mut $guard:ty) -> $returns:ty, of $knows:ident;
      $known:path, $plain:path, $aware:path, $failed:path) => {
         mod $module {
             use super::*;
             level!(Known, $method, $guard, $returns;
-                ['a, T: $knows] &&&&$judged<'a, T>, this, guard => $known(guard, this.0));
+                ['a, T: $knows] &&&&Judging<'a, T, $as>, this, guard => $known(guard, this.judged()));
             level!(KnownOrIo, $method, $guard, $returns;
-                ['a, T: $knows] &&&&$judged<'a, Result<T, io::Error>>, this, guard => match this.0 {
+                ['a, T: $knows] &&&&Judging<'a, Result<T, io::Error>, $as>, this, guard => match this.judged() {
                     Ok(value) => $known(guard, value),
                     Err(error) => $failed(guard, &Failing::io(error)),
                 });
             level!(KnownOrTyped, $method, $guard, $returns;
-                ['a, T: $knows, E: Error] &&&&&$judged<'a, Result<T, E>>, this, guard => match this.0 {
+                ['a, T: $knows, E: Error] &&&&&Judging<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(value) => $known(guard, value),
                     Err(error) => $failed(guard, &Failing::typed(error)),
                 });
             level!(Aware, $method, $guard, $returns;
-                ['a, T, E: $knows] &&&&&$judged<'a, Result<T, E>>, this, guard => match this.0 {
+                ['a, T, E: $knows] &&&&&Judging<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(_) => $plain(guard),
                     Err(error) => $aware(guard, error),
                 });
             level!(KnownOrHeld, $method, $guard, $returns;
-                ['a, T: $knows, E: AsRef<Held>] &&&$judged<'a, Result<T, E>>, this, guard => match this.0 {
+                ['a, T: $knows, E: AsRef<Held>] &&&Judging<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(value) => $known(guard, value),
                     Err(error) => $failed(guard, &Failing::held(error.as_ref())),
                 });
             level!(KnownOrNot, $method, $guard, $returns;
-                ['a, T: $knows, E] &&$judged<'a, Result<T, E>>, this, guard => match this.0 {
+                ['a, T: $knows, E] &&Judging<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(value) => $known(guard, value),
                     Err(_) => $failed(guard, &Failing::unknown()),
                 });
             level!(Io, $method, $guard, $returns;
-                ['a, T] &&$judged<'a, Result<T, io::Error>>, this, guard => match this.0 {
+                ['a, T] &&Judging<'a, Result<T, io::Error>, $as>, this, guard => match this.judged() {
                     Ok(_) => $plain(guard),
                     Err(error) => $failed(guard, &Failing::io(error)),
                 });
             level!(Typed, $method, $guard, $returns;
-                ['a, T, E: Error] &$judged<'a, Result<T, E>>, this, guard => match this.0 {
+                ['a, T, E: Error] &Judging<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(_) => $plain(guard),
                     Err(error) => $failed(guard, &Failing::typed(error)),
                 });
             level!(Holding, $method, $guard, $returns;
-                ['a, T, E: AsRef<Held>] $judged<'a, Result<T, E>>, this, guard => match this.0 {
+                ['a, T, E: AsRef<Held>] Judging<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(_) => $plain(guard),
                     Err(error) => $failed(guard, &Failing::held(error.as_ref())),
                 });
             level!(Any, $method, $guard, $returns;
-                [T, E] Result<T, E>, this, guard => match this {
+                ['a, T, E] Rest<'a, Result<T, E>, $as>, this, guard => match this.judged() {
                     Ok(_) => $plain(guard),
                     Err(_) => $failed(guard, &Failing::unknown()),
                 });
             level!(Plain, $method, $guard, $returns;
-                [T] &T, _this, guard => $plain(guard));
+                ['a, T] Last<'a, T, $as>, _this, guard => $plain(guard));
         }
         pub use $module::{
             Any as _, Aware as _, Holding as _, Io as _, Known as _, KnownOrHeld as _, KnownOrIo as _, KnownOrNot as _,
@@ -115,46 +115,46 @@ macro_rules! values {
     };
 }
 
-/// All levels of one method of `JudgedError`.
+/// All levels of one method on an error.
 macro_rules! errors {
     ($module:ident: $method:ident(&mut $guard:ty), of $knows:ident; $aware:path, $failed:path) => {
         mod $module {
             use super::*;
             level!(Aware, $method, $guard, Verdict;
-                ['a, E: $knows] &&&&JudgedError<'a, E>, this, guard => $aware(guard, this.0));
+                ['a, E: $knows] &&&&Judging<'a, E, AsError>, this, guard => $aware(guard, this.judged()));
             level!(Io, $method, $guard, Verdict;
-                ['a] &&&&JudgedError<'a, io::Error>, this, guard => $failed(guard, &Failing::io(this.0)));
+                ['a] &&&&Judging<'a, io::Error, AsError>, this, guard => $failed(guard, &Failing::io(this.judged())));
             level!(Typed, $method, $guard, Verdict;
-                ['a, E: Error] &&&JudgedError<'a, E>, this, guard => $failed(guard, &Failing::typed(this.0)));
+                ['a, E: Error] &&&Judging<'a, E, AsError>, this, guard => $failed(guard, &Failing::typed(this.judged())));
             level!(Holding, $method, $guard, Verdict;
-                ['a, E: AsRef<Held>] &&JudgedError<'a, E>, this, guard => $failed(guard, &Failing::held(this.0.as_ref())));
+                ['a, E: AsRef<Held>] &&Judging<'a, E, AsError>, this, guard => $failed(guard, &Failing::held(this.judged().as_ref())));
             level!(Any, $method, $guard, Verdict;
-                ['a, E] &JudgedError<'a, E>, _this, guard => $failed(guard, &Failing::unknown()));
+                ['a, E] &Judging<'a, E, AsError>, _this, guard => $failed(guard, &Failing::unknown()));
         }
         pub use $module::{Any as _, Aware as _, Holding as _, Io as _, Typed as _};
     };
 }
 
-values!(agent_values: Judged.judge_agent(&mut Guard<Run>) -> Verdict, of AgentOutcome;
+values!(agent_values: AsValue.judge_agent(&mut Guard<Run>) -> Verdict, of AgentOutcome;
     run_told, complete, run_aware, failed);
-values!(agent_items: JudgedItem.judge_agent(&mut Guard<Run>) -> (), of AgentOutcome;
+values!(agent_items: AsItem.judge_agent(&mut Guard<Run>) -> (), of AgentOutcome;
     run_item, output, run_aware_item, failed_item);
 errors!(agent_errors: judge_agent(&mut Guard<Run>), of AgentOutcome; run_aware, failed);
 
-values!(tool_values: Judged.judge_tool(&mut Guard<Tool>) -> Verdict, of ToolOutcome;
+values!(tool_values: AsValue.judge_tool(&mut Guard<Tool>) -> Verdict, of ToolOutcome;
     tool_told, tool_plain, tool_aware, tool_failed);
-values!(tool_items: JudgedItem.judge_tool(&mut Guard<Tool>) -> (), of ToolOutcome;
+values!(tool_items: AsItem.judge_tool(&mut Guard<Tool>) -> (), of ToolOutcome;
     tool_item, output, tool_aware_item, tool_failed_item);
 errors!(tool_errors: judge_tool(&mut Guard<Tool>), of ToolOutcome; tool_aware, tool_failed);
 
-values!(step_values: Judged.judge_step(&mut Guard<Step>) -> Verdict, of Nothing;
+values!(step_values: AsValue.judge_step(&mut Guard<Step>) -> Verdict, of Nothing;
     complete_value, complete, silent, failed);
-values!(step_items: JudgedItem.judge_step(&mut Guard<Step>) -> (), of Nothing;
+values!(step_items: AsItem.judge_step(&mut Guard<Step>) -> (), of Nothing;
     output_value, output, silent_item, failed_item);
 errors!(step_errors: judge_step(&mut Guard<Step>), of Nothing; silent, failed);
 
-values!(workflow_values: Judged.judge_workflow(&mut Guard<Workflow>) -> Verdict, of Nothing;
+values!(workflow_values: AsValue.judge_workflow(&mut Guard<Workflow>) -> Verdict, of Nothing;
     complete_value, complete, silent, failed);
-values!(workflow_items: JudgedItem.judge_workflow(&mut Guard<Workflow>) -> (), of Nothing;
+values!(workflow_items: AsItem.judge_workflow(&mut Guard<Workflow>) -> (), of Nothing;
     output_value, output, silent_item, failed_item);
 errors!(workflow_errors: judge_workflow(&mut Guard<Workflow>), of Nothing; silent, failed);

@@ -1,0 +1,9 @@
+//! The attribute macros: what they may stand on, what they measure there, what they refuse.
+
+mod arguments;
+mod hygiene;
+mod laziness;
+mod misuse;
+mod outcomes;
+mod shapes;
+mod support;
