@@ -5,8 +5,10 @@
 mod bench;
 mod cache;
 mod calls;
+mod concurrency;
 mod documents;
 mod ends;
+mod events;
 mod judging;
 mod pipelines;
 mod stages;
