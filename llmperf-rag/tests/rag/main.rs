@@ -9,6 +9,8 @@ mod concurrency;
 mod documents;
 mod ends;
 mod events;
+mod growth;
 mod judging;
+mod peers;
 mod pipelines;
 mod stages;
