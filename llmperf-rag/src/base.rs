@@ -176,6 +176,15 @@ macro_rules! setters {
             self
         }
     };
+    (@ from_cache) => {
+        /// What it gives came from a cache.
+        #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
+        pub fn from_cache(&mut self) {
+            if let Some(frame) = &self.base.frame {
+                frame.is_from_cache();
+            }
+        }
+    };
     (@ relevant) => {
         /// The ground truth: which documents are relevant to the query, so that the quality of what was found is recorded.
         pub fn relevant(mut self, truth: &(impl crate::GroundTruth + ?Sized)) -> Self {

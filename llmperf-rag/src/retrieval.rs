@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use llmperf_core::{
-    Classify, Guard, Objective, Verdict, Work, WorkFuture,
+    Classify, Objective, Verdict, Work,
     opentelemetry::{Context, KeyValue, trace::SpanKind},
     part::{Beginning, Ended, Opening, Text, Title},
     semconv::{self as name, rag},
@@ -46,13 +46,10 @@ pub fn retrieval() -> Retrieval {
 }
 
 impl Retrieval {
-    setters!(name, store, provider, model, top_k, k, query, relevant);
+    setters!(name, store, provider, model, top_k, k, query, relevant, from_cache);
 
     /// Awaits the search as this stage: `Ok` tells what was found, `Err` is an error, a drop cancelled.
-    pub fn search<F, T, E, By>(
-        self,
-        search: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    pub fn search<F, T, E, By>(self, search: F) -> impl Future<Output = Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         T: Retrieved,
@@ -85,13 +82,6 @@ impl Retrieval {
     /// The ground truth, where it is known only after the search began.
     pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
         self.found.set_truth(truth);
-    }
-
-    /// The answer came from a cache.
-    pub fn from_cache(&mut self) {
-        if let Some(frame) = &self.base.frame {
-            frame.is_from_cache();
-        }
     }
 
     /// A handle by which the quality can be told later; none before it began, or where nothing is measured.

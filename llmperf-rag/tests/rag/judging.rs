@@ -1,5 +1,7 @@
 //! What attributes write: each level of judging, for types of which more or less is known.
 
+#![allow(clippy::needless_borrow, reason = "as the attributes write it, whatever the type")]
+
 use std::{error::Error, fmt, io};
 
 use llmperf_core::{Guard, Verdict, testing::Probe};
