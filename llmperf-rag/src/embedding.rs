@@ -79,7 +79,7 @@ impl Embedding {
     #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
     pub fn from_cache(&mut self) {
         if let Some(frame) = &self.base.frame {
-            frame.is_from_cache();
+            frame.mark_from_cache();
         }
     }
 }

@@ -118,20 +118,19 @@ impl Work for Retrieval {
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
         let Some((telemetry, frame)) = self.base.ended(ended) else { return };
-        let (error_type, from) = (ended.error_type.unwrap_or_default().to_owned().into(), ended.instrumentation);
-        let convention =
-            ConventionKey { provider: frame.key.provider.clone(), model: frame.key.model.clone(), error_type };
-        telemetry.retrieval(from, ended.duration, &convention);
+        let (from, from_cache) = (ended.instrumentation, frame.was_from_cache());
+        if !from_cache {
+            // The convention knows no caches: what one gave stays out of the store's latency.
+            let error_type = ended.error_type.unwrap_or_default().to_owned().into();
+            let (provider, model) = (frame.key.provider.clone(), frame.key.model.clone());
+            telemetry.retrieval(from, ended.duration, &ConventionKey { provider, model, error_type });
+        }
         self.found.ended(ended, &telemetry, frame);
         match &frame.pipeline {
             Some(pipeline) => pipeline.retrieved(ended.began, ended.began + ended.duration),
             None => {
-                let key = Key {
-                    stage: None,
-                    provider: Text::default(),
-                    model: Text::default(),
-                    ..frame.key.ended(ended.outcome)
-                };
+                let (provider, model) = Default::default();
+                let key = Key { stage: None, provider, model, from_cache, ..frame.key.ended(ended.outcome) };
                 telemetry.seconds(from, Metric::RetrievalDuration, ended.duration, &key);
                 let judged_by = Key { outcome: None, ..key };
                 let judge = |set: &[KeyValue]| ended.judge(Objective::Retrieval, Some(ended.duration), set);

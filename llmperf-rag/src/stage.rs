@@ -57,7 +57,7 @@ impl Stage {
 pub fn from_cache() {
     let (stage, pipeline) = here();
     match stage {
-        Some(stage) => stage.is_from_cache(),
+        Some(stage) => stage.mark_from_cache(),
         None => {
             if let Some(pipeline) = pipeline {
                 pipeline.answered_from_cache();
@@ -131,7 +131,7 @@ impl Frame {
     }
 
     /// Its answer came from a cache.
-    pub(crate) fn is_from_cache(&self) {
+    pub(crate) fn mark_from_cache(&self) {
         self.from_cache.store(true, Ordering::Release);
     }
 
