@@ -47,7 +47,7 @@ impl Work for Asks {
 fn ended(probe: &Probe) -> (u64, u64) {
     let window = llmperf_core::stats::Window::SinceStart;
     let snapshot = probe.instrumentation().snapshot();
-    let outcomes = snapshot.get(SeriesKind::Stage, "asks", "").unwrap().window(window).unwrap().outcomes.clone();
+    let outcomes = snapshot.get(SeriesKind::Stage, "asks", "").unwrap().window(window).unwrap().outcomes;
     let outcomes = serde_json::to_value(outcomes).unwrap();
     (outcomes["complete"].as_u64().unwrap(), outcomes["error"].as_u64().unwrap())
 }
