@@ -60,6 +60,13 @@ impl Generation {
         self
     }
 
+    /// Whether the answer is asked for as a stream: if that fails before it begins, the objectives of streams are missed.
+    /// What awaits a stream says so itself.
+    pub fn streams(mut self, streams: bool) -> Self {
+        self.asked.streams = streams;
+        self
+    }
+
     /// Awaits a whole answer as this stage; the closure says what it carries: text, usage, finish reason.
     pub fn answer_with<F, T, E, By, R>(self, request: F, reads: R) -> impl Future<Output = Result<T, E>>
     where
@@ -128,7 +135,7 @@ impl Generation {
         E: Classify<By>,
         Measured<S, R>: Stream<Item = S::Item>,
     {
-        self.run_then(request, |mut guard, result: Result<S, E>| match result {
+        self.streams(true).run_then(request, |mut guard, result: Result<S, E>| match result {
             Ok(stream) => {
                 let call = guard.call();
                 let nothing: fn(&mut Guard<Self>, &S::Item) = |_, _| {};

@@ -90,11 +90,19 @@ pub trait Notes: Work {
 
     /// One more of which nothing is known.
     fn found_any(&mut self) {}
+
+    /// A stream was asked for.
+    fn asked_for_stream(&mut self) {}
 }
 
 impl Notes for Embedding {}
-impl Notes for Generation {}
 impl Notes for Pipeline {}
+
+impl Notes for Generation {
+    fn asked_for_stream(&mut self) {
+        self.asked.streams = true;
+    }
+}
 
 macro_rules! finds {
     ($($stage:ty),*) => {
@@ -218,6 +226,12 @@ fn failed<W: Notes>(guard: &mut Guard<W>, verdict: Verdict) -> Verdict {
     verdict
 }
 
+/// What came in the place of a stream.
+fn instead<W: Notes>(guard: &mut Guard<W>, verdict: Verdict) -> Verdict {
+    guard.asked_for_stream();
+    verdict
+}
+
 macro_rules! judges {
     ($($level:ident<$how:ty> $carrier:ty [$($bounds:tt)*] |$guard:ident, $value:ident| $verdict:expr;)*) => {
         $(impl<$($bounds)*> $level<$how> for $carrier {
@@ -268,9 +282,12 @@ judges! {
     F<how::Any> Judged<'_, T> [T: ?Sized]
         |_guard, _value| Verdict::Complete;
 
-    A<how::Named<By>> &&&&JudgedError<'_, Error> [Error: Fails<By>, By] |_guard, error| error.verdict();
-    B<how::Typed> &&&&&JudgedError<'_, Error> [Error: error::Error] |_guard, error| failing::of_type(error);
-    F<how::Any> JudgedError<'_, Error> [Error: ?Sized] |_guard, _error| failing::unnamed();
+    A<how::Named<By>> &&&&JudgedError<'_, Error> [Error: Fails<By>, By]
+        |guard, error| instead(guard, error.verdict());
+    B<how::Typed> &&&&&JudgedError<'_, Error> [Error: error::Error]
+        |guard, error| instead(guard, failing::of_type(error));
+    F<how::Any> JudgedError<'_, Error> [Error: ?Sized]
+        |guard, _error| instead(guard, failing::unnamed());
 
     A<how::Named<By>> &&&&JudgedItem<'_, Result<T, Error>> [T: Document, Error: Fails<By>, By]
         |guard, item| result!(item, found => one(guard, found), error => failed(guard, error.verdict()));
