@@ -91,6 +91,7 @@ impl Pipeline {
     }
 
     /// The answer came from a cache.
+    #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
     pub fn from_cache(&mut self) {
         if let Some(frame) = &self.frame {
             frame.answered_from_cache();

@@ -60,7 +60,7 @@ impl Query {
 
     /// Judges what was found by the ground truth, and records it as if it had been known: metrics, statistics, and an event
     /// `gen_ai.evaluation.result` for each figure, with the ids of the span. All absent where the query is not labelled, or no
-    /// documents with ids were told.
+    /// documents with ids were told. Each call of this records: a query is evaluated once.
     pub fn evaluate(&self, truth: &(impl GroundTruth + ?Sized)) -> Quality {
         let (Some(truth), Some(ranking)) = (truth::known(truth), self.0.ranking()) else { return Quality::default() };
         let (from, key, k) = (&self.0.instrumentation, &self.0.key, self.0.k);
@@ -72,9 +72,8 @@ impl Query {
             let telemetry = from.part::<Telemetry>();
             found::record(&quality, from, &telemetry, &found::quality_key(key, k));
             let figures: Vec<_> = found::figures(&quality).collect();
-            let detail = [&key.store, &key.model].into_iter().find(|name| !name.as_str().is_empty());
             let stage = key.stage.map_or("", crate::Stage::as_str);
-            from.record_figures(SeriesKind::Stage, stage, detail.map_or("", |detail| detail.as_str()), &figures);
+            from.record_figures(SeriesKind::Stage, stage, self.0.detail.as_str(), &figures);
             emit(&quality, self.0.span(), k);
         });
         quality

@@ -57,7 +57,7 @@ impl Stage {
 pub fn from_cache() {
     let (stage, pipeline) = here();
     match stage {
-        Some(stage) => stage.is_from_cache(),
+        Some(stage) => stage.mark_from_cache(),
         None => {
             if let Some(pipeline) = pipeline {
                 pipeline.answered_from_cache();
@@ -80,6 +80,8 @@ pub(crate) struct Frame {
     pub(crate) instrumentation: Instrumentation,
     /// Its names; without outcome.
     pub(crate) key: Key,
+    /// What it works with, as the statistics call it.
+    pub(crate) detail: Text,
     /// How many documents are judged.
     pub(crate) k: Option<u64>,
     pub(crate) pipeline: Option<Arc<PipelineFrame>>,
@@ -112,11 +114,12 @@ impl Frame {
     pub(crate) fn new(
         instrumentation: Instrumentation,
         key: Key,
+        detail: Text,
         k: Option<u64>,
         pipeline: Option<Arc<PipelineFrame>>,
     ) -> Self {
         let (span, from_cache, told) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        Self { instrumentation, key, k, pipeline, span, from_cache, told }
+        Self { instrumentation, key, detail, k, pipeline, span, from_cache, told }
     }
 
     /// The span of the stage, or of the call that it is.
@@ -131,7 +134,7 @@ impl Frame {
     }
 
     /// Its answer came from a cache.
-    pub(crate) fn is_from_cache(&self) {
+    pub(crate) fn mark_from_cache(&self) {
         self.from_cache.store(true, Ordering::Release);
     }
 
