@@ -63,7 +63,8 @@ fn refuse(args: &Args, shape: &Shape, function: &Function) -> Result<()> {
     if function.signature.asyncness.is_some() && shape.is_awaited() {
         let message = "an async function that gives a future cannot be measured: await the future, or make the function \
                        plain";
-        return Err(Error::new(function.signature.output.span(), message));
+        let ReturnType::Type(_, given) = &function.signature.output else { return Ok(()) };
+        return Err(Error::new_spanned(given, message));
     }
     Ok(())
 }
