@@ -291,7 +291,7 @@ impl Expansion<'_> {
         let item = match &args.first_output {
             None => {
                 let judged = self.judged(&ours!(JudgedItem(__llmperf_item)), &ours!(__llmperf_guard));
-                ours!(#judged;)
+                ours!(#[allow(unused_results, unused_must_use)] #judged;)
             }
             // Judged as a value is, which marks nothing.
             Some(Closure { code, .. }) => {

@@ -4,7 +4,6 @@ use syn::{
     AssocType, Error, GenericArgument, GenericParam, Generics, PathArguments, PathSegment, Result, ReturnType, Type,
     TypeParamBound, WherePredicate, parse_quote,
     punctuated::Punctuated,
-    spanned::Spanned as _,
     token::Plus,
     visit_mut::{self, VisitMut},
 };
