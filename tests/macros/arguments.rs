@@ -186,7 +186,7 @@ fn answer(events: &[Event]) -> impl Stream<Item = Event> + Unpin {
     stream::iter(events.to_vec())
 }
 
-#[llmperf::generation(model = "m", reads = |event| event.carries())]
+#[llmperf::generation(model = "m", reads = Event::carries)]
 async fn tried(
     events: Vec<Result<Event, Refused>>,
 ) -> Result<stream::BoxStream<'static, Result<Event, Refused>>, BoxError> {

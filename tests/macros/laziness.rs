@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use futures::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
+use futures::{Stream, StreamExt as _, stream};
 use llmperf::testing::Probe;
 
 use crate::support::{BoxError, Refused, on};
@@ -113,20 +113,20 @@ fn pipeline(n: u32) -> impl Stream<Item = u32> {
 }
 
 /// A guard of a lock among an argument's temporaries must not live until the function ends, least of all across an `await`.
-#[llmperf::step(name = names.lock().unwrap()[0])]
+#[llmperf::step(name = names.lock().map_or_else(|_| String::new(), |names| names[0].clone()))]
 async fn locked(names: Arc<std::sync::Mutex<Vec<String>>>) -> usize {
     std::future::ready(()).await;
-    names.lock().unwrap().len()
+    names.lock().map_or(0, |names| names.len())
 }
 
 #[test]
 fn futures_and_streams_go_where_they_could_go() {
     let seen = AtomicU32::new(0);
-    let _ = assert_send(lazy("a", &seen));
-    let _ = assert_static(assert_send(goal(1)));
-    let _ = assert_send(generation("m"));
-    let _ = assert_unpin(assert_sync(assert_static(assert_send(pipeline(1)))));
-    let _ = assert_unpin(assert_static(assert_send(unpinned(1))));
+    drop(assert_send(lazy("a", &seen)));
+    drop(assert_static(assert_send(goal(1))));
+    drop(assert_send(generation("m")));
+    drop(assert_unpin(assert_sync(assert_static(assert_send(pipeline(1))))));
+    drop(assert_unpin(assert_static(assert_send(unpinned(1)))));
     let probe = Probe::new();
     let names = Arc::new(std::sync::Mutex::new(vec!["a".to_owned()]));
     assert_eq!(on(&probe, || assert_send(locked(names))), 1);
@@ -188,17 +188,4 @@ fn arguments_live_as_long_as_the_body() {
     assert_eq!(state.replace("alive"), "dropped");
     assert_eq!(drops(NoticesDrop(state.clone())), "alive");
     assert_eq!(state.get(), "dropped");
-}
-
-#[llmperf::tool]
-fn boxed(n: u32) -> BoxFuture<'static, u32> {
-    async move { n }.boxed()
-}
-
-#[test]
-fn switched_off_there_is_no_work() {
-    let probe = Probe::with(|builder| builder);
-    assert_eq!(on(&probe, || boxed(1)), 1);
-    assert_eq!(on(&probe, async || pipeline(2).count().await), 2);
-    assert_eq!(probe.spans().len(), 2);
 }

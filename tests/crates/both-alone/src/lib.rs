@@ -11,7 +11,8 @@ mod tests {
     #[llmperf_agent::agent]
     async fn desk(words: &Mutex<Vec<String>>) -> usize {
         let found = search(words).await.len();
-        let streamed: Vec<_> = letters(&words.lock().unwrap()[0]).collect().await;
+        let word = words.lock().unwrap()[0].clone();
+        let streamed: Vec<_> = letters(&word).collect().await;
         found + streamed.len() + count(words).await + tail(words)
     }
 
