@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use futures::{Stream, StreamExt as _, stream};
+use futures::{Stream, stream};
 use llmperf::testing::Probe;
 
 use crate::support::{BoxError, Refused, on};
