@@ -58,6 +58,15 @@ impl Clock {
         Self::Counter
     }
 
+    /// Whether ticks of both lie on one axis.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Counter, Self::Counter) => true,
+            (Self::Manual(one), Self::Manual(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     #[inline]
     pub(crate) fn tick(&self) -> Tick {
         match self {

@@ -20,7 +20,7 @@ use crate::{
     scope::Frame,
     shared::{Attempt, Given, Shared},
     span,
-    stats::{Figure, SeriesKind, SlowCall},
+    stats::{Figure, SeriesKind, SlowCall, Title},
     timing::Timing,
 };
 
@@ -238,17 +238,18 @@ impl Live {
     fn note(&self, armed: &Armed, at: Tick) {
         let Some(frames) = &armed.frames else { return };
         let clock = self.clock();
-        frames.note(&Entry {
-            kind: match self.spec.side {
+        frames.note(clock, || {
+            let kind = match self.spec.side {
                 Side::Client => SeriesKind::Call,
                 Side::Server => SeriesKind::ServerCall,
-            },
-            name: self.spec.provider.clone(),
-            detail: self.spec.model.clone(),
-            id: 0,
-            within: frames.id(),
-            began: clock.nanos_between(0, self.marks.start()),
-            ended: clock.nanos_between(0, at),
+            };
+            Entry {
+                title: Title::new(kind, self.spec.provider.clone(), self.spec.model.clone()),
+                id: 0,
+                within: frames.id_of_work(),
+                began: clock.nanos_between(0, self.marks.start()),
+                ended: clock.nanos_between(0, at),
+            }
         });
     }
 

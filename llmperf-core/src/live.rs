@@ -22,7 +22,7 @@ use crate::{
     marks::{Count, Marks},
     outcome::{Ending, Latch, PANIC},
     output::Output,
-    scope::{self, Frame},
+    scope,
     shared::{self, Outer, Shared},
     span,
     spec::Spec,
@@ -58,7 +58,7 @@ impl Live {
     pub(crate) fn new(instrumentation: Instrumentation, provider: Text, model: Text) -> Self {
         let (clock, context) = (instrumentation.clock(), current::current());
         let (start, around) = (clock.tick(), scope::innermost(&context));
-        let anchor = around.as_ref().and_then(Frame::anchor);
+        let anchor = around.as_ref().and_then(|frame| frame.anchor(clock));
         let begun = anchor.map_or_else(|| clock.wall(), |anchor| anchor.wall_at(start, clock));
         Self {
             spec: Spec::new(provider, model),

@@ -14,8 +14,9 @@ use crate::{Instrumentation, labels};
 pub use crate::{
     current::current,
     scope::{nearest, nearest_here},
+    stats::Title,
     text::Text,
-    work::{Beginning, Ended, Guard, Opening, Title, Verdict, Work, WorkFuture, WorkStream},
+    work::{Beginning, Ended, Guard, Opening, Verdict, Work, WorkFuture, WorkStream},
 };
 pub use attributes::{Attributes, SetKey};
 pub use custom::{Custom, Labels};

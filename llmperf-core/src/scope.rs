@@ -155,6 +155,11 @@ impl Frame {
         self.id
     }
 
+    /// The id of the nearest frame that work has opened: those of scopes alone are nobody's part.
+    pub(crate) fn id_of_work(self: &Arc<Self>) -> u64 {
+        self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |frame| frame.id)
+    }
+
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
         self.observer.as_ref()
     }
@@ -168,8 +173,14 @@ impl Frame {
         self.outwards().find_map(|frame| frame.instrumentation.as_ref())
     }
 
-    pub(crate) fn anchor(self: &Arc<Self>) -> Option<Anchor> {
-        self.outwards().find_map(|frame| frame.anchor)
+    /// The nearest anchor, if it is one on this clock.
+    pub(crate) fn anchor(self: &Arc<Self>, clock: &Clock) -> Option<Anchor> {
+        let frame = self.outwards().find(|frame| frame.anchor.is_some())?;
+        frame.anchor.filter(|_| frame.is_on(clock))
+    }
+
+    fn is_on(&self, clock: &Clock) -> bool {
+        self.instrumentation.as_ref().is_some_and(|instrumentation| instrumentation.clock().is(clock))
     }
 
     pub(crate) fn nearest<T: Observer>(self: &Arc<Self>) -> Option<Arc<T>> {
@@ -179,9 +190,14 @@ impl Frame {
         })
     }
 
-    /// Tells the journals of this frame and of those around it what has ended inside.
-    pub(crate) fn note(self: &Arc<Self>, entry: &Entry) {
-        self.outwards().filter_map(|frame| frame.journal()).for_each(|journal| journal.note(entry));
+    /// Tells the journals of this frame and of those around it what has ended inside, on this clock.
+    pub(crate) fn note(self: &Arc<Self>, clock: &Clock, entry: impl FnOnce() -> Entry) {
+        let mut journals = self.outwards().filter(|frame| frame.is_on(clock)).filter_map(|frame| frame.journal());
+        if let Some(nearest) = journals.next() {
+            let entry = entry();
+            nearest.note(&entry);
+            journals.for_each(|journal| journal.note(&entry));
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -11,7 +11,10 @@
 //!
 //! Nothing here reads a clock: every instant is nanoseconds on one monotonic axis that the caller gives.
 
+mod breakdown;
 mod closed;
+mod composition;
+mod diagnose;
 mod figure;
 mod outcomes;
 mod packed;
@@ -22,6 +25,7 @@ mod slow;
 mod snapshot;
 mod summary;
 mod table;
+mod title;
 mod window;
 
 #[cfg(test)]
@@ -29,6 +33,9 @@ mod tests;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use breakdown::{Breakdown, RunPart};
+pub use composition::{Composition, PartTotals};
+pub use diagnose::{Change, Diagnose, Diagnosis, Growth, PartGrowth, PartShare, Repetition, RootDiagnosis};
 pub use figure::Figure;
 pub use outcomes::Outcomes;
 pub(crate) use registry::Registry;
@@ -38,6 +45,7 @@ pub use slow::SlowCall;
 pub use snapshot::{SeriesSnapshot, Snapshot, WindowSnapshot};
 pub use summary::Summary;
 pub use table::Table;
+pub use title::Title;
 pub use window::Window;
 
 /// Locks; what a thread that panicked left behind is whole enough to count on.

@@ -2,12 +2,14 @@
 
 use std::{
     borrow::Cow,
+    cmp::Ordering,
     fmt,
     hash::{Hash, Hasher},
     sync::Arc,
 };
 
 use opentelemetry::{StringValue, Value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A name: `&'static str`, or shared. Equal texts are equal and hash alike, whichever they are.
 #[derive(Clone)]
@@ -74,6 +76,30 @@ impl PartialEq for Text {
 }
 
 impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.as_str().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(Self::from)
+    }
+}
 
 impl Hash for Text {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -20,13 +20,15 @@ use crate::{
     Classify, Failure, Instrumentation, Objective, Observer, Outcome,
     failure::bounded,
     scope::{self, Frame},
-    stats::{Figure, SeriesKind},
-    text::Text,
+    stats::{Figure, Title},
 };
 
 pub use future::WorkFuture;
 pub use guard::Guard;
 pub use stream::WorkStream;
+
+/// Ends work as its value says, and gives the value on.
+type Judge<W, T> = fn(Guard<W>, T) -> T;
 
 /// A sort of work, and its verbs. The types that implement it are made by the parts: a retrieval, a tool, an agent's run.
 ///
@@ -91,10 +93,7 @@ pub trait Work: fmt::Debug + Send + Sized + 'static {
     }
 
     /// Awaits a future as this work: `Ok` is complete, `Err` an error, a drop cancelled.
-    fn run<F, T, E, By>(
-        self,
-        future: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    fn run<F, T, E, By>(self, future: F) -> WorkFuture<F, Self, Judge<Self, Result<T, E>>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify<By>,
@@ -170,25 +169,6 @@ impl Opening {
     /// Keeps what ends inside, so that the statistics can tell where the time of the slowest went.
     pub fn journaled(self) -> Self {
         Self { journals: true, ..self }
-    }
-}
-
-/// What a piece of work is called.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Title {
-    /// What it is about.
-    pub kind: SeriesKind,
-    /// Its name, as the kind says.
-    pub name: Text,
-    /// Its detail, as the kind says; may be empty.
-    pub detail: Text,
-}
-
-impl Title {
-    /// A title.
-    pub fn new(kind: SeriesKind, name: impl Into<Text>, detail: impl Into<Text>) -> Self {
-        Self { kind, name: name.into(), detail: detail.into() }
     }
 }
 

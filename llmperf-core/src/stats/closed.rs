@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, Outcomes, packed::Packed, slow::Slowest};
+use super::{Composition, Figure, Outcomes, packed::Packed, slow::Slowest};
 
 /// A slice, or several, of one series.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Closed {
     pub(super) figures: BTreeMap<Figure, Digest>,
     pub(super) outcomes: Outcomes,
     pub(super) slowest: Slowest,
+    /// Of runs; absent where there are none.
+    pub(super) composition: Option<Box<Composition>>,
 }
 
 impl Closed {
@@ -22,7 +24,10 @@ impl Closed {
             self.figures.entry(*figure).and_modify(|ours| ours.merge(digest)).or_insert_with(|| digest.clone());
         }
         self.outcomes.merge(&other.outcomes);
-        self.slowest.extend(other.slowest.iter());
+        self.slowest.extend(other.slowest.iter().cloned());
+        if let Some(theirs) = &other.composition {
+            self.composition.get_or_insert_default().merge(theirs);
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Series {
         self.with_slice(now, |slice| {
             figures.iter().for_each(|(figure, value)| slice.record(*figure, &[*value]));
             slice.outcomes.record(outcome, streamed);
-            slice.slowest.extend(slow);
+            slow.into_iter().for_each(|slow| slice.slow(slow));
         });
     }
 

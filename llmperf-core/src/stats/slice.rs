@@ -3,7 +3,7 @@
 use hdrhistogram::{Histogram, serialization::V2Serializer};
 
 use super::{
-    Figure, Outcomes,
+    Composition, Figure, Outcomes, SlowCall,
     closed::{Closed, Digest},
     packed::{DIGITS, Packed},
     slow::Slowest,
@@ -14,10 +14,19 @@ use super::{
 pub(super) struct Slice {
     tallies: [Option<Box<Tally>>; Figure::ALL.len()],
     pub(super) outcomes: Outcomes,
-    pub(super) slowest: Slowest,
+    slowest: Slowest,
+    composition: Option<Box<Composition>>,
 }
 
 impl Slice {
+    /// Adds what is kept of each by itself: a call, or a run with the breakdown of its time.
+    pub(super) fn slow(&mut self, call: SlowCall) {
+        if let Some(breakdown) = &call.breakdown {
+            self.composition.get_or_insert_default().add(call.duration, breakdown);
+        }
+        self.slowest.insert(call);
+    }
+
     pub(super) fn record(&mut self, figure: Figure, values: &[u64]) {
         let Some(tally) = self.tallies.get_mut(figure as usize) else { return };
         if tally.is_none() && !values.is_empty() {
@@ -33,7 +42,12 @@ impl Slice {
         let mut serializer = V2Serializer::new();
         let tallies = Figure::ALL.into_iter().zip(&self.tallies);
         let figures = tallies.filter_map(|(figure, tally)| Some((figure, tally.as_ref()?.pack(&mut serializer)?)));
-        Closed { figures: figures.collect(), outcomes: self.outcomes, slowest: self.slowest.clone() }
+        Closed {
+            figures: figures.collect(),
+            outcomes: self.outcomes,
+            slowest: self.slowest.clone(),
+            composition: self.composition.clone(),
+        }
     }
 
     /// Empties it for another slice of time; the histograms keep their memory.
@@ -41,6 +55,7 @@ impl Slice {
         self.tallies.iter_mut().flatten().for_each(|tally| tally.clear());
         self.outcomes = Outcomes::default();
         self.slowest = Slowest::default();
+        self.composition = None;
     }
 }
 

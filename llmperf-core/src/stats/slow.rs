@@ -1,15 +1,17 @@
 //! The slowest calls of a window, with the trace ids under which to look at them.
 
-use std::{mem, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use opentelemetry::trace::TraceId;
 use serde::{Deserialize, Serialize};
 
+use super::Breakdown;
+
 /// How many of the slowest calls each slice and each window keeps.
 const KEPT: usize = 5;
 
-/// One of the slowest calls of a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One of the slowest calls, or runs, of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SlowCall {
     /// From start to outcome; serialised in seconds.
@@ -21,6 +23,9 @@ pub struct SlowCall {
     /// The trace that the call belongs to, if it has one; serialised in hexadecimal.
     #[serde(default, with = "hexadecimal", skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<TraceId>,
+    /// Where its time went; absent of what is no run: of calls, stages, tools.
+    #[serde(default, with = "shared", skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Arc<Breakdown>>,
 }
 
 impl SlowCall {
@@ -30,7 +35,13 @@ impl SlowCall {
             duration: Duration::from_nanos(duration),
             time_to_first_token: time_to_first_token.map(Duration::from_nanos),
             trace_id: Some(TraceId::from_bytes(trace_id)).filter(|id| *id != TraceId::INVALID),
+            breakdown: None,
         }
+    }
+
+    /// The same of a run whose time was told apart.
+    pub(crate) fn broken_down(self, breakdown: Option<Breakdown>) -> Self {
+        Self { breakdown: breakdown.map(Arc::new), ..self }
     }
 
     /// Slower sorts higher; the trace id decides between equals, so that the order of recording does not matter.
@@ -45,7 +56,7 @@ pub(super) struct Slowest([Option<SlowCall>; KEPT]);
 
 impl Slowest {
     pub(super) fn insert(&mut self, call: SlowCall) {
-        let is_slower = |kept: &Option<SlowCall>| kept.is_none_or(|kept| call.slowness() > kept.slowness());
+        let is_slower = |kept: &Option<SlowCall>| kept.as_ref().is_none_or(|kept| call.slowness() > kept.slowness());
         if !self.0.last().is_some_and(is_slower) {
             return;
         }
@@ -57,8 +68,8 @@ impl Slowest {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = SlowCall> {
-        self.0.iter().copied().flatten()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SlowCall> {
+        self.0.iter().flatten()
     }
 }
 
@@ -75,6 +86,22 @@ impl FromIterator<SlowCall> for Slowest {
         let mut slowest = Self::default();
         slowest.extend(calls);
         slowest
+    }
+}
+
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::stats::Breakdown;
+
+    pub(super) fn serialize<S: Serializer>(shared: &Option<Arc<Breakdown>>, to: S) -> Result<S::Ok, S::Error> {
+        shared.as_deref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Breakdown>>, D::Error> {
+        Ok(Option::<Breakdown>::deserialize(from)?.map(Arc::new))
     }
 }
 

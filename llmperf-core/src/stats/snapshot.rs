@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Figure, Outcomes, SeriesKind, SlowCall, Summary, Table, Window,
+    Composition, Figure, Outcomes, SeriesKind, SlowCall, Summary, Table, Window,
     closed::{Closed, Digest},
     slow::seconds,
     summary::per_second,
@@ -128,6 +128,9 @@ pub struct WindowSnapshot {
     pub figures: BTreeMap<Figure, Summary>,
     /// The slowest calls, at most five, slowest first.
     pub slowest: Vec<SlowCall>,
+    /// What the runs were made of; absent where nothing was a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub composition: Option<Box<Composition>>,
 }
 
 impl WindowSnapshot {
@@ -138,7 +141,8 @@ impl WindowSnapshot {
             outcomes: closed.outcomes,
             per_second: per_second(closed.outcomes.all(), covered),
             figures: closed.figures.iter().filter_map(|(figure, digest)| summary(*figure, digest)).collect(),
-            slowest: closed.slowest.iter().collect(),
+            slowest: closed.slowest.iter().cloned().collect(),
+            composition: closed.composition.clone(),
         }
     }
 
@@ -150,7 +154,12 @@ impl WindowSnapshot {
 
     fn closed(&self) -> Closed {
         let figures = self.figures.iter().map(|(figure, summary)| (*figure, summary.digest().clone()));
-        Closed { figures: figures.collect(), outcomes: self.outcomes, slowest: self.slowest.iter().copied().collect() }
+        Closed {
+            figures: figures.collect(),
+            outcomes: self.outcomes,
+            slowest: self.slowest.iter().cloned().collect(),
+            composition: self.composition.clone(),
+        }
     }
 }
 
@@ -163,6 +172,8 @@ struct Stored {
     outcomes: Outcomes,
     figures: BTreeMap<Figure, StoredFigure>,
     slowest: Vec<SlowCall>,
+    #[serde(default)]
+    composition: Option<Box<Composition>>,
 }
 
 #[derive(Deserialize)]
@@ -177,6 +188,7 @@ impl From<Stored> for WindowSnapshot {
             figures: figures.collect(),
             outcomes: stored.outcomes,
             slowest: stored.slowest.into_iter().collect(),
+            composition: stored.composition,
         };
         Self::new(&closed, stored.covered)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Figure, SeriesKind, SeriesSnapshot, Snapshot, Summary, Window, WindowSnapshot};
+use super::{Figure, SeriesSnapshot, Snapshot, Summary, Window, WindowSnapshot, title::heading};
 use crate::Outcome;
 
 /// One window of a [`Snapshot`], printed by `Display`.
@@ -34,7 +34,7 @@ impl fmt::Display for Table<'_> {
 }
 
 fn block(f: &mut fmt::Formatter<'_>, series: &SeriesSnapshot, window: &WindowSnapshot) -> fmt::Result {
-    writeln!(f, "\n{}", heading(series))?;
+    writeln!(f, "\n{}", heading(series.kind, &series.name, &series.detail))?;
     writeln!(f, "  {}", outcomes(window))?;
     if !window.figures.is_empty() {
         row(f, "", &["count", "mean", "P50", "P95", "P99", "max"].map(str::to_owned))?;
@@ -55,30 +55,13 @@ fn block(f: &mut fmt::Formatter<'_>, series: &SeriesSnapshot, window: &WindowSna
     Ok(())
 }
 
-fn title(window: Window) -> &'static str {
+pub(super) fn title(window: Window) -> &'static str {
     match window {
         Window::OneMinute => "in the last minute",
         Window::FiveMinutes => "in the last five minutes",
         Window::OneHour => "in the last hour",
         Window::SinceStart => "since start",
     }
-}
-
-fn heading(series: &SeriesSnapshot) -> String {
-    let kind = match series.kind {
-        SeriesKind::Call => "",
-        SeriesKind::ServerCall => "server ",
-        SeriesKind::Pipeline => "pipeline ",
-        SeriesKind::Stage => "stage ",
-        SeriesKind::Agent => "agent ",
-        SeriesKind::Step => "step ",
-        SeriesKind::Plan => "plan ",
-        SeriesKind::Tool => "tool ",
-        SeriesKind::Workflow => "workflow ",
-        SeriesKind::Operation => "",
-    };
-    let between = if series.detail.is_empty() { "" } else { " / " };
-    format!("{kind}{}{between}{}", series.name, series.detail)
 }
 
 /// How many calls, how often, and how they ended: completeness always, the rest where there is any.
@@ -129,7 +112,7 @@ fn cells(figure: Figure, summary: &Summary) -> [String; 6] {
 }
 
 /// A time in the unit that suits it; each begins where the one before would round to a thousand.
-fn seconds(seconds: f64) -> String {
+pub(super) fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         ..0.000_999_5 => (seconds * 1e6, "µs"),
         ..0.999_5 => (seconds * 1e3, "ms"),

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod breakdown;
+mod composition;
 mod memory;
 mod merging;
 mod packing;

@@ -17,13 +17,14 @@ use crate::{
     metrics::Metric,
     scope::Frame,
     semconv as name,
-    stats::{Figure, SlowCall},
+    stats::{Breakdown, Figure, SlowCall},
 };
 
 /// Records work that has ended. Uses the stored context only.
-pub(super) fn finish<W: Work>(work: &mut W, mut alive: Alive, verdict: Verdict) {
+pub(super) fn finish<W: Work>(work: &mut W, alive: &mut Alive, verdict: Verdict) {
     let said = alive.verdict.take().unwrap_or(verdict);
     let verdict = alive.instrumentation.guarded(|| work.closing(&said)).flatten().unwrap_or(said);
+    let alive = &*alive;
     let clock = alive.instrumentation.clock();
     let end = clock.tick();
     if let Some(scope) = &alive.scope {
@@ -51,8 +52,8 @@ pub(super) fn finish<W: Work>(work: &mut W, mut alive: Alive, verdict: Verdict) 
     alive.instrumentation.guarded(|| work.ended(&mut ended));
     alive.statistics(&title, &ended, began + nanos);
     alive.note(&title, began, began + nanos);
-    alive.instrumentation.guarded(|| end_span(work, &alive, &ended));
-    alive.instrumentation.guarded(|| emit(work, &alive, &title, &ended));
+    alive.instrumentation.guarded(|| end_span(work, alive, &ended));
+    alive.instrumentation.guarded(|| emit(work, alive, &title, &ended));
     let internal = |oddity| alive.instrumentation.internal().count(&alive.instrumentation.instruments(), oddity, 1);
     if ended.late {
         internal(Oddity::LateCall);
@@ -84,17 +85,25 @@ impl Alive {
         let mut figures = Vec::with_capacity(1 + ended.figures.len());
         figures.push((Figure::Duration, nanos));
         figures.extend_from_slice(&ended.figures);
-        let slow = SlowCall::new(nanos, first, self.context.span().span_context().trace_id().to_bytes());
+        let trace_id = self.context.span().span_context().trace_id().to_bytes();
+        let slow = SlowCall::new(nanos, first, trace_id).broken_down(self.breakdown(now - nanos, now));
         let series = self.instrumentation.stats().series(title.kind, title.name.as_str(), title.detail.as_str());
         series.record(now, &figures, ended.outcome, false, Some(slow));
+    }
+
+    /// Where its time went, if somebody wrote that down.
+    fn breakdown(&self, began: u64, ended: u64) -> Option<Breakdown> {
+        let journal = self.scope.as_ref()?.frame().journal()?;
+        Some(Breakdown::of(began, ended, journal.close()))
     }
 
     /// Tells those around it that it has ended.
     fn note(&self, title: &Title, began: u64, ended: u64) {
         let Some(frames) = &self.frames else { return };
-        let Title { kind, name, detail } = title.clone();
-        let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
-        frames.note(&Entry { kind, name, detail, id, within: frames.id(), began, ended });
+        frames.note(self.instrumentation.clock(), || {
+            let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
+            Entry { title: title.clone(), id, within: frames.id_of_work(), began, ended }
+        });
     }
 }
 

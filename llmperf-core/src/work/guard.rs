@@ -132,8 +132,8 @@ impl<W: Work> Guard<W> {
     }
 
     fn finish(&mut self, verdict: Verdict) {
-        if let Some(alive) = self.alive.take() {
-            finish::finish(&mut self.work, alive, verdict);
+        if let Some(mut alive) = self.alive.take() {
+            finish::finish(&mut self.work, &mut alive, verdict);
         }
     }
 
@@ -156,7 +156,7 @@ impl Alive {
         let given = frames.as_ref().and_then(Frame::instrumentation);
         let instrumentation = given.cloned().unwrap_or_else(Instrumentation::global);
         let clock = instrumentation.clock();
-        let (start, outer) = (clock.tick(), frames.as_ref().and_then(Frame::anchor));
+        let (start, outer) = (clock.tick(), frames.as_ref().and_then(|frame| frame.anchor(clock)));
         let begun = outer.map_or_else(|| clock.wall(), |anchor| anchor.wall_at(start, clock));
         let began = std::time::Duration::from_nanos(clock.nanos_between(0, start));
         let beginning = Beginning { instrumentation: &instrumentation, parent, began };

@@ -4,7 +4,10 @@ use allocation_counter::measure;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::{super::*, MILLISECOND, SECOND};
-use crate::Outcome;
+use crate::{
+    Outcome,
+    journal::{Entry, Notes},
+};
 
 const KIB: i64 = 1024;
 
@@ -19,6 +22,12 @@ fn busy(series: &Series, figures: &[Figure], seconds: u64, per_slice: usize, mut
     }
 }
 
+/// The figures that a call can have: those of pipelines and agents stand behind them.
+fn figures_of_calls() -> &'static [Figure] {
+    let of_runs = Figure::ALL.iter().position(|figure| *figure == Figure::TimeToFirstOutput).unwrap();
+    const { &Figure::ALL }.split_at(of_runs).0
+}
+
 /// Log-normal: most within a decade, the tails over four.
 fn spread(random: &mut StdRng, median: u64) -> u64 {
     let normal = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
@@ -31,7 +40,7 @@ fn a_busy_series_keeps_within_its_bar() {
     let mut random = StdRng::seed_from_u64(1);
     let held = measure(|| {
         let series = registry.series(SeriesKind::Call, "openai", "gpt");
-        busy(&series, &Figure::ALL, 2 * 3_600, 100, || spread(&mut random, 800 * MILLISECOND));
+        busy(&series, figures_of_calls(), 2 * 3_600, 100, || spread(&mut random, 800 * MILLISECOND));
     });
     let snapshot = registry.snapshot(7_195 * SECOND);
     assert_eq!(snapshot.call("openai", "gpt").unwrap().windows[&Window::SinceStart].outcomes.all(), 72_000);
@@ -48,6 +57,31 @@ fn a_figure_with_values_of_every_size_keeps_within_its_bar() {
         busy(&series, &[Figure::ChunkGap], 2 * 3_600, 2_000, anything);
     });
     assert!(held.bytes_current <= 160 * KIB, "{} KiB of 160", held.bytes_current / KIB);
+}
+
+#[test]
+fn a_busy_series_of_runs_keeps_within_its_bar() {
+    let registry = Registry::new(0);
+    let mut random = StdRng::seed_from_u64(3);
+    let stages: Vec<String> = (0..40).map(|stage| format!("stage number {stage}")).collect();
+    let held = measure(|| {
+        let series = registry.series(SeriesKind::Pipeline, "support", "");
+        for run in 0..7_200_u64 {
+            let mut notes = Notes::default();
+            for (stage, began) in stages.iter().zip((0..).step_by(1_000)) {
+                let title = Title::new(SeriesKind::Stage, stage.clone(), "");
+                let within = random.random_range(1..40);
+                notes.note(&Entry { title, id: began / 1_000 + 2, within, began, ended: began + 900 });
+            }
+            let figures = [(Figure::Duration, spread(&mut random, SECOND)), (Figure::RetrievalShare, 4_000)];
+            let slow = SlowCall::new(figures[0].1, None, [1; 16]).broken_down(Some(Breakdown::of(0, 50_000, notes)));
+            series.record(run * SECOND, &figures, Outcome::Complete, false, Some(slow));
+        }
+    });
+    let snapshot = registry.snapshot(7_199 * SECOND);
+    let window = snapshot.series[0].window(Window::SinceStart).unwrap();
+    assert_eq!((window.composition.as_ref().unwrap().parts.len(), window.slowest.len()), (32, 5));
+    assert!(held.bytes_current <= 1_280 * KIB, "{} KiB of 1,280", held.bytes_current / KIB);
 }
 
 #[test]
