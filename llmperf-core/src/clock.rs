@@ -33,12 +33,14 @@ pub(crate) struct Hand {
     nanos: AtomicU64,
     origin: Instant,
     epoch: SystemTime,
+    /// By how much the wall clock was set back.
+    behind: AtomicU64,
 }
 
 impl Hand {
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` makes one"))]
     pub(crate) fn new(epoch: SystemTime) -> Self {
-        Self { nanos: AtomicU64::new(0), origin: Instant::now(), epoch }
+        Self { nanos: AtomicU64::new(0), origin: Instant::now(), epoch, behind: AtomicU64::new(0) }
     }
 
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` moves it"))]
@@ -46,8 +48,17 @@ impl Hand {
         self.nanos.fetch_add(nanos_of(by), Ordering::AcqRel);
     }
 
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "only the manual clock of `testing` sets it back"))]
+    pub(crate) fn set_wall_back(&self, by: Duration) {
+        self.behind.fetch_add(nanos_of(by), Ordering::AcqRel);
+    }
+
     pub(crate) fn nanos(&self) -> u64 {
         self.nanos.load(Ordering::Acquire)
+    }
+
+    fn wall(&self) -> SystemTime {
+        self.epoch + Duration::from_nanos(self.nanos()) - Duration::from_nanos(self.behind.load(Ordering::Acquire))
     }
 }
 
@@ -87,7 +98,7 @@ impl Clock {
     pub(crate) fn wall(&self) -> SystemTime {
         match self {
             Self::Counter => SystemTime::now(),
-            Self::Manual(hand) => hand.epoch + Duration::from_nanos(hand.nanos()),
+            Self::Manual(hand) => hand.wall(),
         }
     }
 

@@ -32,7 +32,7 @@ use crate::{
     labels::Labels,
     metrics::{Definition, Metric, TABLE},
     part::Part,
-    scope::{self, Frame, Framed, Scope},
+    scope::{self, Frame},
     semconv,
     stats::{self, Figure, SeriesKind},
     text::Text,
@@ -145,8 +145,7 @@ impl Instrumentation {
 
     /// The current context with this instrumentation in it.
     fn context(&self) -> Context {
-        let framed = Framed { instrumentation: Some(self.clone()), ..Framed::default() };
-        Scope::framed(&current::current(), framed).context().clone()
+        scope::instrumented(&current::current(), self.clone())
     }
 
     /// Makes this the global instrumentation. Live calls keep the one that they started with.
@@ -171,9 +170,14 @@ impl Instrumentation {
     pub fn guarded<T>(&self, callback: impl FnOnce() -> T) -> Option<T> {
         let value = caught(callback);
         if value.is_none() {
-            self.internal().count(&self.instruments(), Oddity::CaughtPanic, 1);
+            self.odd(Oddity::CaughtPanic);
         }
         value
+    }
+
+    /// Counts what could not be measured; the meter that it goes to may panic itself.
+    pub(crate) fn odd(&self, oddity: Oddity) {
+        let _counted = caught(|| self.internal().count(&self.instruments(), oddity, 1));
     }
 
     /// Where the metrics of a part's own table go: the same provider, boundaries and names as the calls' metrics, under

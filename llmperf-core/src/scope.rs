@@ -97,11 +97,7 @@ impl Scope {
     }
 
     pub(crate) fn framed(parent: &Context, framed: Framed) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(1);
-        let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
-        let frame = Arc::new(Frame { id, observer, instrumentation, anchor, journal, outer, closed });
+        let frame = Arc::new(Frame::new(parent, framed));
         let context = parent.with_value(Innermost(Arc::clone(&frame)));
         Self { frame, context }
     }
@@ -140,12 +136,26 @@ pub fn nearest_here<T: Observer>() -> Option<Arc<T>> {
     current::map_current(nearest)
 }
 
+/// The context with an instrumentation in it. Nobody closes that frame: nothing in it is late.
+pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -> Context {
+    let framed = Framed { instrumentation: Some(instrumentation), ..Framed::default() };
+    parent.with_value(Innermost(Arc::new(Frame::new(parent, framed))))
+}
+
 /// The innermost frame of a context.
 pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
 }
 
 impl Frame {
+    fn new(parent: &Context, framed: Framed) -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let Framed { observer, instrumentation, anchor, journal } = framed;
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
+        Self { id, observer, instrumentation, anchor, journal, outer, closed }
+    }
+
     /// This frame and those around it, innermost first.
     pub(crate) fn outwards(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
         std::iter::successors(Some(self), |frame| frame.outer.as_ref())
@@ -184,10 +194,9 @@ impl Frame {
     }
 
     pub(crate) fn nearest<T: Observer>(self: &Arc<Self>) -> Option<Arc<T>> {
-        self.outwards().find_map(|frame| {
-            let observer: Arc<dyn Any + Send + Sync> = Arc::clone(frame.observer()?) as _;
-            observer.downcast().ok()
-        })
+        let is_it = |observer: &&Arc<dyn Observer>| (&***observer as &dyn Any).is::<T>();
+        let observer = self.outwards().filter_map(|frame| frame.observer()).find(is_it)?;
+        (Arc::clone(observer) as Arc<dyn Any + Send + Sync>).downcast().ok()
     }
 
     /// Tells the journals of this frame and of those around it what has ended inside, on this clock.

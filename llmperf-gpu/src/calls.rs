@@ -57,6 +57,7 @@ impl Inbox {
 enum Notice {
     Began { id: u64, model: usize, at: Duration, progress: Progress },
     Ended { id: u64, ended: Ended },
+    Withdrawn { id: u64 },
 }
 
 impl Correlation {
@@ -88,6 +89,7 @@ impl Correlation {
                     ledger.begin(id, model, at, Box::new(move || progress.tokens()));
                 }
                 Notice::Ended { id, ended } => ledger.end(id, ended),
+                Notice::Withdrawn { id } => ledger.withdraw(id),
             }
         }
         for (device, advance) in advances {
@@ -143,13 +145,16 @@ impl Correlation {
         let Some(set_up) = self.set_up.get() else { return };
         let is_it = |local: &LocalModel| *local.model == *model && local.side.is_none_or(|only| only == side);
         let Some(place) = set_up.models.iter().position(is_it) else { return };
+        self.leave(|| make(place, set_up.clock.now()));
+    }
+
+    fn leave(&self, make: impl FnOnce() -> Notice) {
         let mut inbox = lock(&self.inbox);
         if inbox.closed {
             return;
         }
         if inbox.notices.len() < MOST_NOTICES {
-            let notice = make(place, set_up.clock.now());
-            inbox.notices.push(notice);
+            inbox.notices.push(make());
         } else {
             inbox.lost += 1;
         }
@@ -182,5 +187,12 @@ impl Observer for CallObserver {
             };
             Notice::Ended { id: call.id, ended }
         });
+    }
+
+    /// It used nothing: what comes from now on is the others'.
+    fn withdrawn(&self, call: u64) {
+        if self.0.set_up.get().is_some_and(|set_up| !set_up.models.is_empty()) {
+            self.0.leave(|| Notice::Withdrawn { id: call });
+        }
     }
 }

@@ -177,6 +177,11 @@ impl Ledger {
         }
     }
 
+    /// A call was none.
+    pub(crate) fn withdraw(&mut self, id: u64) {
+        self.flights.remove(&id);
+    }
+
     /// Notices were lost: what is in flight is not known any more.
     pub(crate) fn forget_all(&mut self, lost: u64) {
         self.untracked += lost + self.flights.len() as u64;

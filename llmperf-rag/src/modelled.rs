@@ -70,13 +70,18 @@ impl Asked {
         if frame.is_some_and(|frame| frame.was_from_cache()) {
             return Recorder::default();
         }
-        self.recorder.take().unwrap_or_default()
+        let mut recorder = self.recorder.take().unwrap_or_default();
+        if let Some(frame) = frame {
+            tell_caches(frame, &mut recorder);
+        }
+        recorder
     }
 
     /// The whole answer of the call; not asked for where there is no call.
     pub(crate) fn answered<'a>(&mut self, base: &Base, answer: impl FnOnce() -> Output<'a>) {
-        let from_cache = base.frame.as_ref().is_some_and(|frame| frame.was_from_cache());
-        if let Some(recorder) = self.recorder.as_mut().filter(|_| !from_cache) {
+        let Some(frame) = base.frame.as_ref().filter(|frame| !frame.was_from_cache()) else { return };
+        if let Some(recorder) = &mut self.recorder {
+            tell_caches(frame, recorder);
             recorder.on_answer(answer());
         }
     }
@@ -85,9 +90,7 @@ impl Asked {
     pub(crate) fn close(&mut self, base: &Base, verdict: &Verdict) -> Option<Verdict> {
         let frame = base.frame.as_ref()?;
         if let Some(mut recorder) = self.recorder.take() {
-            for told in frame.cache_attributes() {
-                recorder.attribute(told.key, told.value);
-            }
+            tell_caches(frame, &mut recorder);
             if frame.was_from_cache() {
                 recorder.withdraw(base.stage.as_str());
             }
@@ -98,6 +101,13 @@ impl Asked {
             }
         }
         frame.call_ended()
+    }
+}
+
+/// Says on the call's span how caches were looked up in it.
+fn tell_caches(frame: &Frame, recorder: &mut Recorder) {
+    for told in frame.cache_attributes() {
+        recorder.attribute(told.key, told.value);
     }
 }
 

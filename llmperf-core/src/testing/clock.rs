@@ -23,6 +23,11 @@ impl ManualClock {
         self.0.advance(by);
     }
 
+    /// Sets the wall clock back, as somebody does to a machine's: what measures durations goes on as if nothing had been.
+    pub fn set_wall_back(&self, by: Duration) {
+        self.0.set_wall_back(by);
+    }
+
     /// How far it has been moved.
     #[must_use]
     pub fn elapsed(&self) -> Duration {

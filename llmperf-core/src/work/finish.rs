@@ -17,7 +17,7 @@ use crate::{
     metrics::Metric,
     scope::Frame,
     semconv as name,
-    stats::{Breakdown, Figure, SlowCall},
+    stats::{Breakdown, Figure, SeriesKind, SlowCall},
 };
 
 /// Records work that has ended. Uses the stored context only.
@@ -47,19 +47,19 @@ pub(super) fn finish<W: Work>(work: &mut W, alive: &mut Alive, verdict: Verdict)
         figures: Vec::new(),
         frames: alive.frames.as_ref(),
     };
-    let title = work.title();
     // A view of the SDK, a provider or a callback of the user's may panic.
+    let title = alive.instrumentation.guarded(|| work.title());
+    let title = title.unwrap_or_else(|| Title::new(SeriesKind::Operation, OTHER, ""));
     alive.instrumentation.guarded(|| work.ended(&mut ended));
-    alive.statistics(&title, &ended, began + nanos);
+    alive.instrumentation.guarded(|| alive.statistics(&title, &ended, began + nanos));
     alive.note(&title, began, began + nanos);
     alive.instrumentation.guarded(|| end_span(work, alive, &ended));
     alive.instrumentation.guarded(|| emit(work, alive, &title, &ended));
-    let internal = |oddity| alive.instrumentation.internal().count(&alive.instrumentation.instruments(), oddity, 1);
     if ended.late {
-        internal(Oddity::LateCall);
+        alive.instrumentation.odd(Oddity::LateCall);
     }
     if alive.instrumentation.labels().take_folded() {
-        internal(Oddity::FoldedName);
+        alive.instrumentation.odd(Oddity::FoldedName);
     }
     // Last of all: whoever waits for what lives to end shuts telemetry down next.
     alive.instrumentation.live().fetch_sub(1, Ordering::AcqRel);

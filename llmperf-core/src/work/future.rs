@@ -92,8 +92,10 @@ impl<F, W: Work, M> PinnedDrop for WorkFuture<F, W, M> {
     fn drop(self: Pin<&mut Self>) {
         let mut this = self.project();
         if let State::Armed(guard) = this.state {
-            let _current = guard.enter();
+            let current = guard.enter_to_drop();
             this.future.set(None);
+            drop(current);
+            guard.let_go();
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     instrumentation::is_enabled,
     internal::caught,
     journal::Journal,
-    outcome::PANIC,
+    outcome::{PANIC, TIMEOUT},
     scope::{self, Anchor, Frame, Framed, Scope},
     span,
 };
@@ -54,6 +54,8 @@ pub(super) struct Alive {
     pub(super) first_output: Option<Tick>,
     /// The first verdict stands.
     pub(super) verdict: Option<Verdict>,
+    /// It began while its thread was unwinding already, in a destructor: that panic is none of its own.
+    unwinding: bool,
 }
 
 impl<W: Work> Guard<W> {
@@ -117,7 +119,7 @@ impl<W: Work> Guard<W> {
         self.alive.is_some()
     }
 
-    /// Runs one poll inside the work; a panic in it ends the work.
+    /// Runs one poll inside the work; a panic in it is how the work ended, once all that it holds is let go.
     pub(super) fn polled<T>(&mut self, poll: impl FnOnce(&mut Self) -> T) -> T {
         let _current = self.enter();
         let mut survivor = Survivor { guard: self, survived: false };
@@ -137,13 +139,23 @@ impl<W: Work> Guard<W> {
         }
     }
 
-    fn dropped(&mut self) {
+    /// Let go by whoever awaited it, be it because he panicked: not by a panic of its own.
+    pub(super) fn let_go(&mut self) {
+        self.dropped(false);
+    }
+
+    /// Enters it where a panic would be one too many: in a destructor, whose caller may have lent the current context.
+    pub(super) fn enter_to_drop(&self) -> Option<ContextGuard> {
+        caught(|| self.enter()).flatten()
+    }
+
+    fn dropped(&mut self, by_panic: bool) {
         let Some(alive) = &self.alive else { return };
-        let verdict = if thread::panicking() {
+        let verdict = if by_panic && !alive.unwinding {
             Verdict::Failed(PANIC.into())
         } else {
-            let said = self.work.if_dropped();
-            let timeout = || alive.has_passed(&self.work).then(|| Verdict::Failed("timeout".into()));
+            let said = alive.instrumentation.guarded(|| self.work.if_dropped()).flatten();
+            let timeout = || alive.has_passed(&self.work).then(|| Verdict::Failed(TIMEOUT.into()));
             said.or_else(timeout).unwrap_or(Verdict::Cancelled)
         };
         self.finish(verdict);
@@ -166,7 +178,8 @@ impl Alive {
             let builder = SpanBuilder::from_name(spanned.name).with_kind(spanned.kind).with_start_time(begun);
             let builder = builder.with_attributes(spanned.attributes);
             // Samplers and processors are not ours.
-            let made = caught(|| instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, parent)));
+            let build = || instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, parent));
+            let made = instrumentation.guarded(build);
             made.map_or_else(|| span::absent(parent), |span| parent.with_span(span))
         });
         let is_spanned = spanned.is_some();
@@ -191,17 +204,20 @@ impl Alive {
             start,
             first_output: None,
             verdict: None,
+            unwinding: thread::panicking(),
             instrumentation,
         }
     }
 
     fn has_passed<W: Work>(&self, work: &W) -> bool {
         let clock = self.instrumentation.clock();
-        work.deadline().is_some_and(|limit| clock.nanos_between(self.start, clock.tick()) >= nanos_of(limit))
+        let deadline = self.instrumentation.guarded(|| work.deadline()).flatten();
+        deadline.is_some_and(|limit| clock.nanos_between(self.start, clock.tick()) >= nanos_of(limit))
     }
 }
 
-/// Ends the work if the code between its making and its survival panics.
+/// Judges the work if the code between its making and its survival panics. The work ends with its guard: what goes on
+/// inside is let go before, and ends within it.
 struct Survivor<'a, W: Work> {
     guard: &'a mut Guard<W>,
     survived: bool,
@@ -211,14 +227,13 @@ impl<W: Work> Drop for Survivor<'_, W> {
     fn drop(&mut self) {
         if !self.survived {
             self.guard.judge(Verdict::Failed(Cow::Borrowed(PANIC)));
-            self.guard.finish(Verdict::Cancelled);
         }
     }
 }
 
 impl<W: Work> Drop for Guard<W> {
     fn drop(&mut self) {
-        self.dropped();
+        self.dropped(thread::panicking());
     }
 }
 

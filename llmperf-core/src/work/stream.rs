@@ -90,8 +90,10 @@ impl<S: Stream, W: Work, R> PinnedDrop for WorkStream<S, W, R> {
             if exhausted {
                 guard.judge(Verdict::Complete);
             }
-            let _current = guard.enter();
+            let current = guard.enter_to_drop();
             this.stream.set(None);
+            drop(current);
+            guard.let_go();
         }
     }
 }

@@ -5,3 +5,7 @@
 mod diagnosis;
 mod growth;
 mod job;
+mod outcomes;
+mod panics;
+mod scopes;
+mod spans;

@@ -56,6 +56,17 @@ fn only(mut settled: Vec<Settled>) -> Settled {
 }
 
 #[test]
+fn a_call_that_was_none_has_no_energy_and_leaves_it_to_the_others() {
+    let mut ledger = ledger([LocalModel::new("llama")]);
+    ledger.begin(1, 0, at(0), Box::new(|| 0));
+    ledger.begin(2, 0, at(0), Box::new(|| 0));
+    ledger.withdraw(2);
+    run(&mut ledger, &device(0), 0, 2, 300.0);
+    ledger.end(1, ended(2_000, 100));
+    assert_eq!(only(ledger.settle(at(2_000), &expected(1))).joules, Some(600.0));
+}
+
+#[test]
 fn a_call_is_settled_by_the_first_sample_behind_its_end() {
     let mut ledger = ledger([LocalModel::new("llama")]);
     run(&mut ledger, &device(0), 0, 2, 50.0);
