@@ -27,7 +27,7 @@ pub use result::{AgentOutcome, AgentResult};
 pub use run::{Run, run};
 pub use running::conclude;
 pub use step::{Step, step};
-pub use tool::{Tool, ToolFailure, ToolOutcome, tool};
+pub use tool::{Tool, ToolFailure, ToolFuture, ToolOutcome, tool};
 pub use workflow::{Workflow, workflow};
 
 /// The name of a span: an operation, and what it is about where that has a name.

@@ -144,6 +144,7 @@ impl Operation {
     }
 
     /// Awaits the response: `Err` is an error, and so is an `Ok` of which `is_error` is true (`tool_error`).
+    #[allow(clippy::type_complexity, reason = "the closure that judges is a part of the type")]
     pub fn run_judged<F, T, E, By, J>(
         self,
         future: F,
@@ -199,9 +200,10 @@ impl Work for Operation {
         // A tool around the run that we are in is not ours.
         self.calling = beginning.nearest::<Calling>().filter(|calling| calling.is_of(run.as_ref()));
         self.run = run.filter(|_| self.calling.is_none() && self.is_tool_call());
-        let takes = |calling: &Arc<Calling>| calling.take_span(beginning.parent);
-        if self.is_tool_call() && self.calling.as_ref().is_some_and(takes) {
-            beginning.parent.span().set_attributes(self.told());
+        let takes = |calling: &&Arc<Calling>| self.is_tool_call() && calling.take_span(beginning.parent);
+        if let Some(calling) = self.calling.as_ref().filter(takes) {
+            let told = self.told().into_iter().filter(|told| !calling.has(&told.key));
+            beginning.parent.span().set_attributes(told);
             self.told_on = Some(beginning.parent.clone());
             return Opening::without_span();
         }
@@ -220,7 +222,7 @@ impl Work for Operation {
     }
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
-        if let Some(calling) = &self.calling {
+        if let Some(calling) = self.calling.as_ref().filter(|_| self.is_tool_call()) {
             calling.report(ended.error_type == Some(TOOL_ERROR));
         }
         if let Some(run) = &self.run {

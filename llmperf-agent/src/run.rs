@@ -271,13 +271,13 @@ impl Work for Run {
         let own = &self.account.own;
         let result = self.result.map_or("", AgentResult::as_str);
         let mut remark = format!(
-            "{result}: {} steps, {} inference calls, {} tool calls",
+            "{result}; steps: {}, inference calls: {}, tool calls: {}",
             own.steps(),
             own.inference_calls,
             own.tool_calls
         );
         if let Some((tool, times)) = &self.account.most_repeated {
-            remark += &format!(", {tool} called {times} times with the same arguments");
+            remark += &format!("; {tool} called {times} times with the same arguments");
         }
         Some(remark)
     }

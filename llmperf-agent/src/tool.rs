@@ -40,6 +40,9 @@ pub struct Tool {
     calling: Option<Arc<Calling>>,
 }
 
+/// A future that is awaited as a call of a tool.
+pub type ToolFuture<F, T> = WorkFuture<F, Tool, fn(Guard<Tool>, T) -> T>;
+
 /// A call of the tool `name`.
 ///
 /// ```
@@ -90,10 +93,7 @@ impl Tool {
 
     /// Awaits a future as this call. `Err` is a failure of the [kind](ToolFailure::of) that its chain tells, or its type's
     /// name (`Elapsed`); for values and errors that know there is [`run_judged`](Self::run_judged).
-    pub fn run<F, T, E, By>(
-        self,
-        future: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    pub fn run<F, T, E, By>(self, future: F) -> ToolFuture<F, Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify<By>,
@@ -109,10 +109,7 @@ impl Tool {
     }
 
     /// Awaits a future as this call, whose value says whether it failed: a [`ToolOutcome`], or a `Result` of two.
-    pub fn run_judged<F>(
-        self,
-        future: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, F::Output) -> F::Output + Send>
+    pub fn run_judged<F>(self, future: F) -> ToolFuture<F, F::Output>
     where
         F: Future,
         F::Output: ToolOutcome,
@@ -169,7 +166,7 @@ impl Tool {
 impl Work for Tool {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         self.run = beginning.nearest();
-        let calling = Arc::new(Calling::new(self.run.clone()));
+        let calling = Arc::new(Calling::new(self.run.clone(), self.custom.on_span().map(|own| own.key).collect()));
         self.calling = Some(Arc::clone(&calling));
         let mut attributes =
             vec![KeyValue::new(semconv::OPERATION, "execute_tool"), KeyValue::new(name::TOOL_NAME, self.name.clone())];

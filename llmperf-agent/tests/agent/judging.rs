@@ -226,7 +226,8 @@ fn an_item_that_is_no_error_is_output_and_one_that_is_fails_the_work() {
                  execute_tool fails !\nstep s !\ninvoke_workflow w !\ninvoke_workflow v\n";
     let mut lines: Vec<_> = probe.tree().lines().map(str::to_owned).collect();
     let mut expected: Vec<_> = spans.lines().map(str::to_owned).collect();
-    (lines.sort(), expected.sort());
+    lines.sort();
+    expected.sort();
     assert_eq!(lines, expected);
     let of = |agent: &str| {
         let runs = probe.points("llmperf.agent.runs");
