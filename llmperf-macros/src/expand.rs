@@ -1,7 +1,7 @@
 //! The code that an attribute writes: a builder, and one of its verbs around the body.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{Error, Expr, ExprLit, Ident, Lit, Result, ReturnType, Type, ext::IdentExt as _, parse::Parser as _};
 use syn::{parse_quote, spanned::Spanned as _};
 
@@ -11,6 +11,13 @@ use crate::{
     signature::Function,
     sort::Sort,
 };
+
+/// Code whose variables are of another place than the user's, so that no name of hers is one of ours.
+macro_rules! ours {
+    ($($tokens:tt)*) => {
+        quote_spanned!(Span::mixed_site()=> $($tokens)*)
+    };
+}
 
 /// From where an attribute was taken.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +32,7 @@ pub(crate) enum From {
 pub(crate) fn expand(sort: Sort, from: From, args: TokenStream, item: &TokenStream) -> TokenStream {
     measured(sort, from, args, item).unwrap_or_else(|error| {
         let message = error.into_compile_error();
-        quote!(#message #item)
+        ours!(#message #item)
     })
 }
 
@@ -39,8 +46,8 @@ fn measured(sort: Sort, from: From, args: TokenStream, item: &TokenStream) -> Re
     let expansion = Expansion { sort, part, args: &args, function: &function };
     let body = expansion.body(&shape);
     let Function { attributes, visibility, default, signature, brace, inner_attributes, .. } = &function;
-    let mut measured = quote!(#(#attributes)* #visibility #default #signature);
-    brace.surround(&mut measured, |tokens| tokens.extend(quote!(#(#inner_attributes)* #body)));
+    let mut measured = ours!(#(#attributes)* #visibility #default #signature);
+    brace.surround(&mut measured, |tokens| tokens.extend(ours!(#(#inner_attributes)* #body)));
     Ok(measured)
 }
 
@@ -56,7 +63,8 @@ fn refuse(args: &Args, shape: &Shape, function: &Function) -> Result<()> {
     if function.signature.asyncness.is_some() && shape.is_awaited() {
         let message = "an async function that gives a future cannot be measured: await the future, or make the function \
                        plain";
-        return Err(Error::new(function.signature.output.span(), message));
+        let ReturnType::Type(_, given) = &function.signature.output else { return Ok(()) };
+        return Err(Error::new_spanned(given, message));
     }
     Ok(())
 }
@@ -66,12 +74,12 @@ fn part(sort: Sort, from: From, args: &Args) -> TokenStream {
     let name = Ident::new(sort.part(), Span::mixed_site());
     match (from, &args.crate_path) {
         (From::Part, Some(path)) => path.to_token_stream(),
-        (From::Facade, Some(path)) => quote!(#path::#name),
+        (From::Facade, Some(path)) => ours!(#path::#name),
         (From::Part, None) => {
             let name = format_ident!("llmperf_{name}");
-            quote!(::#name)
+            ours!(::#name)
         }
-        (From::Facade, None) => quote!(::llmperf::#name),
+        (From::Facade, None) => ours!(::llmperf::#name),
     }
 }
 
@@ -93,7 +101,7 @@ impl Expansion<'_> {
             let typed = typed(&given);
             return never(
                 shape,
-                quote! {
+                ours! {
                     let __llmperf_work = #work;
                     #part::__private::Work::run_then(
                         __llmperf_work,
@@ -105,7 +113,7 @@ impl Expansion<'_> {
         }
         if shape.is_awaited() {
             let begin = self.begin(shape);
-            return quote! {
+            return ours! {
                 let __llmperf_work = #work;
                 let __llmperf_value = #part::__private::called(move || -> #given { #body });
                 #begin
@@ -114,7 +122,7 @@ impl Expansion<'_> {
         let finish = self.finish(shape);
         never(
             shape,
-            quote! {
+            ours! {
                 let __llmperf_work = #work;
                 #part::__private::Work::in_scope(
                     __llmperf_work,
@@ -134,12 +142,12 @@ impl Expansion<'_> {
             None => self.function.signature.ident.unraw().to_string().to_token_stream(),
         });
         let setters = args.setters.iter().map(|setter| self.setter(setter));
-        quote!(#part::#builder(#name) #(#setters)*)
+        ours!(#part::#builder(#name) #(#setters)*)
     }
 
     fn setter(&self, Setter { name, value }: &Setter) -> TokenStream {
         let part = &self.part;
-        let set = |value: TokenStream| quote!(.#name(#value));
+        let set = |value: TokenStream| ours!(.#name(#value));
         match value {
             Value::Text(value) => set(text(value)),
             Value::Count(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) if number.suffix().is_empty() => {
@@ -164,16 +172,16 @@ impl Expansion<'_> {
                     let value = wide(value);
                     let by_reference = by_reference(&value);
                     let value = quote_spanned!(site(&value)=> #part::__private::value(#by_reference));
-                    quote!(.attribute(#key, #value))
+                    ours!(.attribute(#key, #value))
                 });
-                quote!(#(#calls)*)
+                ours!(#(#calls)*)
             }
             Value::Labels(pairs) => {
                 let calls = pairs.iter().map(|(key, value)| {
                     let value = text(value);
-                    quote!(.label(#key, #value))
+                    ours!(.label(#key, #value))
                 });
-                quote!(#(#calls)*)
+                ours!(#(#calls)*)
             }
         }
     }
@@ -187,14 +195,14 @@ impl Expansion<'_> {
                 let typed = match (output_type, boxing) {
                     (Some(output), Boxing::Not) => {
                         let output = without_impl(output);
-                        quote!(#part::__private::output_of::<#output, _>(__llmperf_value))
+                        ours!(#part::__private::output_of::<#output, _>(__llmperf_value))
                     }
-                    _ => quote!(__llmperf_value),
+                    _ => ours!(__llmperf_value),
                 };
                 boxed(
                     *boxing,
                     written,
-                    &quote! {
+                    &ours! {
                         #part::__private::Work::run_then(
                             __llmperf_work,
                             #typed,
@@ -207,7 +215,7 @@ impl Expansion<'_> {
                 let (begin, failed) = (self.begin(inner), self.failed());
                 in_result(
                     &begin,
-                    &quote! {
+                    &ours! {
                         let __llmperf_guard = #part::__private::Work::start(__llmperf_work);
                         #failed
                     },
@@ -215,7 +223,7 @@ impl Expansion<'_> {
             }
             Shape::InOption(inner) => {
                 let begin = self.begin(inner);
-                in_option(&begin, &quote!(#part::__private::Work::start(__llmperf_work).complete();))
+                in_option(&begin, &ours!(#part::__private::Work::start(__llmperf_work).complete();))
             }
             Shape::Value(_) | Shape::Stream { .. } => self.finish(shape),
         }
@@ -230,7 +238,7 @@ impl Expansion<'_> {
                 let (finish, failed) = (self.finish(inner), self.failed());
                 in_result(&finish, &failed)
             }
-            Shape::InOption(inner) => in_option(&self.finish(inner), &quote!(__llmperf_guard.complete();)),
+            Shape::InOption(inner) => in_option(&self.finish(inner), &ours!(__llmperf_guard.complete();)),
             Shape::Future { .. } => self.begin(shape),
         }
     }
@@ -240,20 +248,20 @@ impl Expansion<'_> {
         let looks = [("answered", args.reads.as_ref()), ("goal", args.goal.as_ref())];
         let looks = looks.into_iter().filter_map(|(function, closure)| {
             let (function, code) = (Ident::new(function, Span::mixed_site()), &closure?.code);
-            let look = |value| quote!(#part::__private::#function(&mut __llmperf_guard, #value, #code););
-            let seen = look(quote!(__llmperf_seen));
+            let look = |value| ours!(#part::__private::#function(&mut __llmperf_guard, #value, #code););
+            let seen = look(ours!(__llmperf_seen));
             Some(match holder {
-                Holder::Result => quote! {
+                Holder::Result => ours! {
                     if let ::core::result::Result::Ok(__llmperf_seen) = &__llmperf_value { #seen }
                 },
-                Holder::Option => quote! {
+                Holder::Option => ours! {
                     if let ::core::option::Option::Some(__llmperf_seen) = &__llmperf_value { #seen }
                 },
-                Holder::Nothing | Holder::Never => look(quote!(&__llmperf_value)),
+                Holder::Nothing | Holder::Never => look(ours!(&__llmperf_value)),
             })
         });
-        let verdict = self.judged(&quote!(Judged(&__llmperf_value)), &quote!(&mut __llmperf_guard));
-        quote!({
+        let verdict = self.judged(&ours!(Judged(&__llmperf_value)), &ours!(&mut __llmperf_guard));
+        ours!({
             let mut __llmperf_guard = __llmperf_guard;
             #(#looks)*
             let __llmperf_verdict = #verdict;
@@ -266,29 +274,29 @@ impl Expansion<'_> {
         let Self { part, args, .. } = self;
         let typed = item.filter(|_| boxing == Boxing::Not).map(|item| {
             let item = without_impl(item);
-            quote!(let __llmperf_value = #part::__private::items_of::<#item, _>(__llmperf_value);)
+            ours!(let __llmperf_value = #part::__private::items_of::<#item, _>(__llmperf_value);)
         });
         let measured = (self.sort.is_call() && args.is_call()).then(|| {
-            let stream = quote!(&mut __llmperf_guard, __llmperf_value);
+            let stream = ours!(&mut __llmperf_guard, __llmperf_value);
             let measured = match args.reads.as_ref().map(|reads| &reads.code) {
-                None => quote!(streamed_as_is(#stream)),
-                Some(reads) if item.is_some_and(is_result) => quote!(try_streamed(#stream, #reads)),
-                Some(reads) => quote!(streamed(#stream, #reads)),
+                None => ours!(streamed_as_is(#stream)),
+                Some(reads) if item.is_some_and(is_result) => ours!(try_streamed(#stream, #reads)),
+                Some(reads) => ours!(streamed(#stream, #reads)),
             };
-            quote! {
+            ours! {
                 let mut __llmperf_guard = __llmperf_guard;
                 let __llmperf_value = #part::__private::#measured;
             }
         });
         let item = match &args.first_output {
             None => {
-                let judged = self.judged(&quote!(JudgedItem(__llmperf_item)), &quote!(__llmperf_guard));
-                quote!(#judged;)
+                let judged = self.judged(&ours!(JudgedItem(__llmperf_item)), &ours!(__llmperf_guard));
+                ours!(#[allow(unused_results, unused_must_use)] #judged;)
             }
             // Judged as a value is, which marks nothing.
             Some(Closure { code, .. }) => {
-                let judged = self.judged(&quote!(Judged(__llmperf_item)), &quote!(__llmperf_guard));
-                quote! {
+                let judged = self.judged(&ours!(Judged(__llmperf_item)), &ours!(__llmperf_guard));
+                ours! {
                     if ::core::option::Option::Some(__llmperf_item).is_some_and(#code) {
                         __llmperf_guard.output();
                     }
@@ -300,19 +308,19 @@ impl Expansion<'_> {
         let stream = boxed(
             boxing,
             written,
-            &quote! {
+            &ours! {
                 __llmperf_guard.stream(__llmperf_value, move |__llmperf_guard, __llmperf_item| {
                     #item
                 })
             },
         );
-        quote!({ #typed #measured #stream })
+        ours!({ #typed #measured #stream })
     }
 
     /// Ends the work with the error around a stream or a future.
     fn failed(&self) -> TokenStream {
-        let verdict = self.judged(&quote!(JudgedError(&__llmperf_error)), &quote!(&mut __llmperf_guard));
-        quote! {
+        let verdict = self.judged(&ours!(JudgedError(&__llmperf_error)), &ours!(&mut __llmperf_guard));
+        ours! {
             let mut __llmperf_guard = __llmperf_guard;
             let __llmperf_verdict = #verdict;
             __llmperf_guard.end(__llmperf_verdict);
@@ -323,7 +331,7 @@ impl Expansion<'_> {
     fn judged(&self, what: &TokenStream, guard: &TokenStream) -> TokenStream {
         let part = &self.part;
         let judge = format_ident!("judge_{}", self.sort.name(), span = Span::mixed_site());
-        quote!({
+        ours!({
             #[allow(unused_imports, clippy::wildcard_imports)]
             use #part::__private::judging::*;
             (&&&&&#part::__private::#what).#judge(#guard)
@@ -332,7 +340,7 @@ impl Expansion<'_> {
 }
 
 fn in_result(ok: &TokenStream, failed: &TokenStream) -> TokenStream {
-    quote!(match __llmperf_value {
+    ours!(match __llmperf_value {
         ::core::result::Result::Ok(__llmperf_value) => ::core::result::Result::Ok(#ok),
         ::core::result::Result::Err(__llmperf_error) => {
             #failed
@@ -342,7 +350,7 @@ fn in_result(ok: &TokenStream, failed: &TokenStream) -> TokenStream {
 }
 
 fn in_option(some: &TokenStream, ended: &TokenStream) -> TokenStream {
-    quote!(match __llmperf_value {
+    ours!(match __llmperf_value {
         ::core::option::Option::Some(__llmperf_value) => ::core::option::Option::Some(#some),
         ::core::option::Option::None => {
             #ended
@@ -355,11 +363,11 @@ fn in_option(some: &TokenStream, ended: &TokenStream) -> TokenStream {
 fn boxed(boxing: Boxing, written: &Type, lasting: &TokenStream) -> TokenStream {
     let boxed = match boxing {
         Boxing::Not => return lasting.clone(),
-        Boxing::Plain => quote!(::std::boxed::Box::new(#lasting)),
-        Boxing::Pinned => quote!(::std::boxed::Box::pin(#lasting)),
+        Boxing::Plain => ours!(::std::boxed::Box::new(#lasting)),
+        Boxing::Pinned => ours!(::std::boxed::Box::pin(#lasting)),
     };
     let written = without_impl(written);
-    quote!({
+    ours!({
         let __llmperf_boxed: #written = #boxed;
         __llmperf_boxed
     })
@@ -376,7 +384,7 @@ fn given(output: &ReturnType, shape: &Shape) -> Type {
 
 /// Tells the compiler the type of an async block, which has no place for one: a return that never happens.
 fn typed(given: &Type) -> TokenStream {
-    quote! {
+    ours! {
         #[allow(
             unreachable_code,
             clippy::diverging_sub_expression,
@@ -398,7 +406,7 @@ fn never(shape: &Shape, body: TokenStream) -> TokenStream {
     if !shape.is_never() {
         return body;
     }
-    quote! {
+    ours! {
         let __llmperf_never: ::core::convert::Infallible = { #body };
         #[allow(unreachable_code)]
         match __llmperf_never {}

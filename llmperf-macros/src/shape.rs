@@ -4,7 +4,6 @@ use syn::{
     AssocType, Error, GenericArgument, GenericParam, Generics, PathArguments, PathSegment, Result, ReturnType, Type,
     TypeParamBound, WherePredicate, parse_quote,
     punctuated::Punctuated,
-    spanned::Spanned as _,
     token::Plus,
     visit_mut::{self, VisitMut},
 };
@@ -179,7 +178,7 @@ impl Reading<'_> {
         let shape = output.map_or(Ok(Shape::Value(Holder::Nothing)), |output| self.of(output))?;
         if shape.is_awaited() {
             let message = "a future that gives a future cannot be measured: let one of them await the other";
-            return Err(Error::new(output.span(), message));
+            return Err(Error::new_spanned(output, message));
         }
         Ok(Shape::Future { output: Box::new(shape), output_type: output.cloned(), boxing, written: written.clone() })
     }
@@ -199,8 +198,8 @@ impl Reading<'_> {
         let mut inside = Inside { lasting: None };
         inside.visit_type_mut(&mut written.clone());
         match inside.lasting {
-            Some(found) => Err(Error::new(
-                found.span(),
+            Some(found) => Err(Error::new_spanned(
+                found,
                 "what is in another type cannot be measured to its end: give it alone, in a `Result` or in an `Option`, \
                  or say `stream = none`",
             )),
@@ -257,7 +256,7 @@ fn refused(written: &Type, lasting: Lasting) -> Error {
              or make the function `async`; say `stream = none` if it is no future"
         }
     };
-    Error::new(written.span(), message)
+    Error::new_spanned(written, message)
 }
 
 fn last_segment(written: &Type) -> Option<&PathSegment> {

@@ -109,8 +109,9 @@ impl Sort {
                 ("relevant", Kind::Borrowed),
                 ("k", Kind::Count),
             ],
-            Self::Embedding | Self::Generation => {
-                &[("provider", Kind::Text), ("model", Kind::Text), ("reads", Kind::Closure)]
+            Self::Embedding => &[("provider", Kind::Text), ("model", Kind::Text), ("reads", Kind::Closure)],
+            Self::Generation => {
+                &[("provider", Kind::Text), ("model", Kind::Text), ("prompt", Kind::Text), ("reads", Kind::Closure)]
             }
             Self::Pipeline => &[("query", Kind::Text), ("first_output", Kind::Closure)],
             Self::Agent => &[

@@ -3,7 +3,6 @@
 mod arguments;
 mod hygiene;
 mod laziness;
-mod misuse;
 mod outcomes;
 mod shapes;
 mod support;

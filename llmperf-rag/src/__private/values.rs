@@ -5,6 +5,7 @@ use std::{borrow::Cow, rc::Rc, sync::Arc};
 use llmperf_core::opentelemetry::Value;
 
 /// Integers that count something; what is no number of things is none.
+#[diagnostic::on_unimplemented(message = "a `{Self}` is no number of things", label = "an integer is expected")]
 pub trait Count {
     /// The number.
     fn count(&self) -> Option<u64>;
@@ -44,6 +45,10 @@ impl<T: Count> Count for Option<T> {
 }
 
 /// What may stand as the value of an attribute.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` is no value of an attribute",
+    note = "truth values, numbers and texts are; make another a text: `attributes(\"key\" = value.to_string())`"
+)]
 pub trait AttributeValue {
     /// The value.
     fn value(&self) -> Value;

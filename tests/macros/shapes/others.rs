@@ -4,14 +4,14 @@ use crate::support::{BoxError, awaited, measured};
 
 #[llmperf::tool]
 #[tracing::instrument(skip_all)]
-async fn outside_instrument(n: u32) -> Result<u32, BoxError> {
+async fn inside_instrument(n: u32) -> Result<u32, BoxError> {
     std::future::ready(()).await;
     Ok(n)
 }
 
 #[tracing::instrument(skip_all)]
 #[llmperf::tool]
-async fn inside_instrument(n: u32) -> Result<u32, BoxError> {
+async fn outside_instrument(n: u32) -> Result<u32, BoxError> {
     std::future::ready(()).await;
     Ok(n)
 }
@@ -41,14 +41,14 @@ async fn above_the_attribute_of_a_test() {
     std::future::ready(()).await;
 }
 
-#[llmperf::agent]
 #[llmperf::workflow(name = "inner")]
+#[llmperf::agent]
 async fn two_of_ours(n: u32) -> Result<u32, BoxError> {
     Ok(n)
 }
 
 #[test]
-fn two_attributes_on_one_function() {
+fn of_two_attributes_the_last_is_outermost() {
     let tree = "invoke_agent two_of_ours\n  invoke_workflow inner\n";
     assert_eq!(awaited(async || two_of_ours(1).await.unwrap()), (1, tree.into()));
 }

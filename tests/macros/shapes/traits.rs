@@ -67,7 +67,7 @@ trait Dynamic: Send + Sync {
     async fn alias(&self) -> Answer;
 
     #[llmperf::step(attributes("length" = text.len()))]
-    async fn default(&self, text: &str) -> String {
+    async fn defaulted(&self, text: &str) -> String {
         text.to_owned()
     }
 }
@@ -102,7 +102,7 @@ fn methods_that_async_trait_boxes() {
     let desk: Box<dyn Dynamic> = Box::new(Desk(1));
     assert_eq!(awaited(|| desk.call(1)).0.unwrap(), 2);
     assert_eq!(awaited(async || desk.call(0).await.is_err()), (true, "execute_tool call !\n".into()));
-    assert_eq!(awaited(|| desk.default("a")), ("a".into(), "step default\n".into()));
+    assert_eq!(awaited(|| desk.defaulted("a")), ("a".into(), "step defaulted\n".into()));
 }
 
 #[test]

@@ -1,0 +1,8 @@
+//! Five of what?
+
+#[llmperf::tool(deadline = 5)]
+async fn weather() {}
+
+fn main() {
+    drop(weather());
+}

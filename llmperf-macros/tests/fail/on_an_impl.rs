@@ -1,0 +1,12 @@
+//! A whole implementation.
+
+struct Desk;
+
+#[llmperf::agent]
+impl Desk {
+    fn run(&self) {}
+}
+
+fn main() {
+    Desk.run();
+}

@@ -1,0 +1,4 @@
+//! Telemetry is set up inside.
+
+#[llmperf::pipeline]
+fn main() {}

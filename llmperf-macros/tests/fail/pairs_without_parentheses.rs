@@ -1,0 +1,8 @@
+//! Attributes come in pairs.
+
+#[llmperf::tool(attributes = "tenant.id")]
+fn weather() {}
+
+fn main() {
+    weather();
+}
