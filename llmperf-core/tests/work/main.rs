@@ -2,7 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::needless_pass_by_value, reason = "tests are read, not called")]
 
+mod concurrency;
+mod custom;
 mod diagnosis;
 mod growth;
 mod job;
+mod logs;
+mod memory;
 mod outcomes;
+mod panics;
+mod scopes;
+mod spans;
