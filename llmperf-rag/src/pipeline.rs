@@ -13,7 +13,13 @@ use llmperf_core::{
     stats::{Figure, SeriesKind},
 };
 
-use crate::{intervals::Intervals, key::Key, metrics::Metric, stage::Frame as StageFrame, telemetry::Telemetry};
+use crate::{
+    intervals::Intervals,
+    key::{self, Key},
+    metrics::Metric,
+    stage::Frame as StageFrame,
+    telemetry::Telemetry,
+};
 
 /// A pipeline of retrieval-augmented generation: an INTERNAL span `pipeline {name}` (the conventions have none).
 ///
@@ -165,7 +171,7 @@ impl Pipeline {
         };
         let with_outcome = key.ended(ended.outcome);
         telemetry.seconds(from, Metric::PipelineDuration, ended.duration, &with_outcome);
-        let error_type = ended.error_type.unwrap_or_default().to_owned().into();
+        let error_type = key::error_type(ended);
         telemetry.count(from, Metric::Pipelines, 1, &Key { error_type, ..with_outcome.clone() });
         let times = [
             (Metric::RetrievalDuration, Figure::Retrieval, sums.retrieval, &with_outcome),
