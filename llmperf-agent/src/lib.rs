@@ -11,13 +11,10 @@ mod repeats;
 mod result;
 mod run;
 mod running;
+mod span;
 mod step;
 mod tool;
 mod workflow;
-
-use std::borrow::Cow;
-
-use llmperf_core::part::Text;
 
 pub use llmperf_core::{Guard, InCurrentScope, Verdict, Work, opentelemetry};
 #[cfg(feature = "macros")]
@@ -27,11 +24,5 @@ pub use result::{AgentOutcome, AgentResult};
 pub use run::{Run, run};
 pub use running::conclude;
 pub use step::{Step, step};
-pub use tool::{Tool, ToolFailure, ToolOutcome, tool};
+pub use tool::{Tool, ToolFailure, ToolFuture, ToolOutcome, tool};
 pub use workflow::{Workflow, workflow};
-
-/// The name of a span: an operation, and what it is about where that has a name.
-fn named(operation: &str, name: &Text) -> Cow<'static, str> {
-    let name = name.as_str();
-    if name.is_empty() { operation.to_owned().into() } else { format!("{operation} {name}").into() }
-}

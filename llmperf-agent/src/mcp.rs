@@ -47,6 +47,7 @@ use crate::{
     metrics::Metric,
     records::{Key, Recording, error_type, seconds},
     running::{Running, Totals},
+    span,
     tool::Calling,
 };
 
@@ -68,9 +69,9 @@ pub struct Operation {
     prompt: Text,
     transport: Text,
     protocol_version: Text,
-    session: Option<Text>,
-    request_id: Option<Text>,
-    resource: Option<Text>,
+    session: Text,
+    request_id: Text,
+    resource: Text,
     status: Option<i64>,
     custom: Custom,
     /// The tool call around it.
@@ -89,9 +90,9 @@ pub fn operation(method: impl Into<Text>) -> Operation {
         prompt: Text::default(),
         transport: Text::default(),
         protocol_version: Text::default(),
-        session: None,
-        request_id: None,
-        resource: None,
+        session: Text::default(),
+        request_id: Text::default(),
+        resource: Text::default(),
         status: None,
         custom: Custom::default(),
         calling: None,
@@ -113,7 +114,7 @@ impl Operation {
 
     /// The resource that is read; on the span alone.
     pub fn resource(self, uri: impl Into<Text>) -> Self {
-        Self { resource: Some(uri.into()), ..self }
+        Self { resource: uri.into(), ..self }
     }
 
     /// How the server is reached: `pipe` for standard input and output, `tcp` for HTTP.
@@ -128,12 +129,12 @@ impl Operation {
 
     /// The session with the server; on the span alone.
     pub fn session(self, id: impl Into<Text>) -> Self {
-        Self { session: Some(id.into()), ..self }
+        Self { session: id.into(), ..self }
     }
 
     /// The id of the JSON-RPC request; on the span alone.
     pub fn request_id(self, id: impl Into<Text>) -> Self {
-        Self { request_id: Some(id.into()), ..self }
+        Self { request_id: id.into(), ..self }
     }
 
     custom_setters!();
@@ -144,6 +145,7 @@ impl Operation {
     }
 
     /// Awaits the response: `Err` is an error, and so is an `Ok` of which `is_error` is true (`tool_error`).
+    #[allow(clippy::type_complexity, reason = "the closure that judges is a part of the type")]
     pub fn run_judged<F, T, E, By, J>(
         self,
         future: F,
@@ -172,20 +174,21 @@ impl Operation {
         if self.tool.as_str().is_empty() { &self.prompt } else { &self.tool }
     }
 
-    /// What is known at its start.
-    fn told(&self) -> Vec<KeyValue> {
-        let named = [
-            (name::MCP_METHOD, Some(&self.method)),
-            (name::PROMPT_NAME, Some(&self.prompt)),
-            (name::NETWORK_TRANSPORT, Some(&self.transport)),
-            (name::MCP_PROTOCOL_VERSION, Some(&self.protocol_version)),
-            (name::MCP_SESSION, self.session.as_ref()),
-            (name::JSONRPC_ID, self.request_id.as_ref()),
-            (name::MCP_RESOURCE, self.resource.as_ref()),
+    /// What is known at its start; on a span of its own the tool and the operation, too.
+    fn told(&self, on_its_own: bool) -> Vec<KeyValue> {
+        let none = Text::default();
+        let texts = [
+            (name::MCP_METHOD, &self.method),
+            (name::TOOL_NAME, if on_its_own { &self.tool } else { &none }),
+            (name::PROMPT_NAME, &self.prompt),
+            (name::NETWORK_TRANSPORT, &self.transport),
+            (name::MCP_PROTOCOL_VERSION, &self.protocol_version),
+            (name::MCP_SESSION, &self.session),
+            (name::JSONRPC_ID, &self.request_id),
+            (name::MCP_RESOURCE, &self.resource),
         ];
-        let named = named.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        let named = named.filter(|(_, value)| !value.as_str().is_empty());
-        named.map(|(key, value)| KeyValue::new(key, value.clone())).chain(self.custom.on_span()).collect()
+        let operation = (on_its_own && self.is_tool_call()).then_some("execute_tool");
+        span::told(operation, &texts, &self.custom)
     }
 
     fn status_attribute(&self) -> Option<KeyValue> {
@@ -199,20 +202,14 @@ impl Work for Operation {
         // A tool around the run that we are in is not ours.
         self.calling = beginning.nearest::<Calling>().filter(|calling| calling.is_of(run.as_ref()));
         self.run = run.filter(|_| self.calling.is_none() && self.is_tool_call());
-        let takes = |calling: &Arc<Calling>| calling.take_span(beginning.parent);
-        if self.is_tool_call() && self.calling.as_ref().is_some_and(takes) {
-            beginning.parent.span().set_attributes(self.told());
+        let takes = |calling: &&Arc<Calling>| self.is_tool_call() && calling.take_span(beginning.parent);
+        if let Some(calling) = self.calling.as_ref().filter(takes) {
+            let told = self.told(false).into_iter().filter(|told| !calling.has(&told.key));
+            beginning.parent.span().set_attributes(told);
             self.told_on = Some(beginning.parent.clone());
             return Opening::without_span();
         }
-        let mut attributes = self.told();
-        if self.is_tool_call() {
-            attributes.push(KeyValue::new(semconv::OPERATION, "execute_tool"));
-        }
-        if !self.tool.as_str().is_empty() {
-            attributes.push(KeyValue::new(name::TOOL_NAME, self.tool.clone()));
-        }
-        Opening::span(crate::named(self.method.as_str(), self.subject()), SpanKind::Client, attributes)
+        Opening::span(span::named(self.method.as_str(), self.subject()), SpanKind::Client, self.told(true))
     }
 
     fn title(&self) -> Title {
@@ -220,7 +217,7 @@ impl Work for Operation {
     }
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
-        if let Some(calling) = &self.calling {
+        if let Some(calling) = self.calling.as_ref().filter(|_| self.is_tool_call()) {
             calling.report(ended.error_type == Some(TOOL_ERROR));
         }
         if let Some(run) = &self.run {
@@ -239,13 +236,10 @@ impl Work for Operation {
             (semconv::ERROR_TYPE, error_type(ended)),
         ];
         let key = Key { names, closed: [], labels: [None, None] };
-        Recording::of(ended).with(
-            |records| &records.operations,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::McpOperation, ended.duration, attributes);
-            },
-        );
+        let recording = Recording::of(ended);
+        recording.with(&recording.records.operations, &key, |instruments, attributes| {
+            seconds(instruments, Metric::McpOperation, ended.duration, attributes);
+        });
     }
 
     fn attributes(&self, _: &Ended<'_>) -> Vec<KeyValue> {

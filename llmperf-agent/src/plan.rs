@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use llmperf_core::{
     part::{Beginning, Custom, Ended, Opening, Text, Title, Work},
-    semconv::{self, agent as name},
+    semconv::agent as name,
     stats::SeriesKind,
 };
-use opentelemetry::{KeyValue, trace::SpanKind};
+use opentelemetry::trace::SpanKind;
 
-use crate::custom::custom_setters;
+use crate::{custom::custom_setters, span};
 
 /// The planning of an agent. Its span is `plan {agent}`; the call that plans is its child. It has no metric of its own, but a
 /// place in the local statistics.
@@ -38,12 +38,8 @@ impl Plan {
 
 impl Work for Plan {
     fn begin(&mut self, _: &Beginning<'_>) -> Opening {
-        let mut attributes = vec![KeyValue::new(semconv::OPERATION, "plan")];
-        if !self.agent.as_str().is_empty() {
-            attributes.push(KeyValue::new(name::AGENT_NAME, self.agent.clone()));
-        }
-        attributes.extend(self.custom.on_span());
-        Opening::span(crate::named("plan", &self.agent), SpanKind::Internal, attributes)
+        let attributes = span::told(Some("plan"), &[(name::AGENT_NAME, &self.agent)], &self.custom);
+        Opening::span(span::named("plan", &self.agent), SpanKind::Internal, attributes)
     }
 
     fn title(&self) -> Title {

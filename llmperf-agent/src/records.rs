@@ -111,11 +111,11 @@ impl<'a> Recording<'a> {
     /// Gives the attributes of a key to `record`, with the instruments.
     pub(crate) fn with<K: SetKey>(
         &self,
-        sets: impl FnOnce(&Records) -> &Attributes<K>,
+        sets: &Attributes<K>,
         key: &K,
         record: impl FnOnce(&Instruments, &[KeyValue]),
     ) {
-        sets(&self.records).with(self.instrumentation, key, |attributes| record(&self.instruments, attributes));
+        sets.with(self.instrumentation, key, |attributes| record(&self.instruments, attributes));
     }
 }
 

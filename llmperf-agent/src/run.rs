@@ -16,6 +16,7 @@ use crate::{
     metrics::Metric,
     records::{Key, Recording, error_type, seconds},
     running::{Account, Running, Totals},
+    span,
 };
 
 /// A run of an agent.
@@ -27,7 +28,7 @@ use crate::{
 pub struct Run {
     name: Text,
     task: Text,
-    conversation: Option<Text>,
+    conversation: Text,
     model: Text,
     result: Option<AgentResult>,
     custom: Custom,
@@ -50,7 +51,7 @@ pub fn run(name: impl Into<Text>) -> Run {
     Run {
         name: name.into(),
         task: Text::default(),
-        conversation: None,
+        conversation: Text::default(),
         model: Text::default(),
         result: None,
         custom: Custom::default(),
@@ -67,7 +68,7 @@ impl Run {
 
     /// The conversation that it belongs to; a real id, on spans alone.
     pub fn conversation(self, id: impl Into<Text>) -> Self {
-        Self { conversation: Some(id.into()), ..self }
+        Self { conversation: id.into(), ..self }
     }
 
     /// The model, if the agent uses a single one.
@@ -118,57 +119,37 @@ impl Run {
             labels: self.custom.labels().clone(),
         };
         let key = of_run((name::RESULT, result.as_str()));
-        recording.with(
-            |records| &records.results,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::RunDuration, ended.duration, attributes);
-                instruments.count(Metric::Runs as usize, 1, attributes);
-            },
-        );
+        recording.with(&recording.records.results, &key, |instruments, attributes| {
+            seconds(instruments, Metric::RunDuration, ended.duration, attributes);
+            instruments.count(Metric::Runs as usize, 1, attributes);
+        });
         let own = &self.account.own;
-        recording.with(
-            |records| &records.runs,
-            &of_run(("", "")),
-            |instruments, attributes| {
-                instruments.count(Metric::Steps as usize, own.steps(), attributes);
-                if let Some(first) = ended.first_output {
-                    seconds(instruments, Metric::FirstOutput, first, attributes);
-                }
-                if let Some(cost) = own.cost {
-                    instruments.record(Metric::Cost as usize, cost, attributes);
-                }
-                ended.judge(Objective::AgentRun, self.judged(ended.duration, result), attributes);
-            },
-        );
+        recording.with(&recording.records.runs, &of_run(("", "")), |instruments, attributes| {
+            instruments.count(Metric::Steps as usize, own.steps(), attributes);
+            if let Some(first) = ended.first_output {
+                seconds(instruments, Metric::FirstOutput, first, attributes);
+            }
+            if let Some(cost) = own.cost {
+                instruments.record(Metric::Cost as usize, cost, attributes);
+            }
+            ended.judge(Objective::AgentRun, self.judged(ended.duration, result), attributes);
+        });
         for (kind, tokens) in [("input", own.input_tokens), ("output", own.output_tokens)] {
             let Some(tokens) = tokens else { continue };
-            recording.with(
-                |records| &records.runs,
-                &of_run((semconv::TOKEN_TYPE, kind)),
-                |instruments, attributes| {
-                    instruments.count(Metric::Tokens as usize, tokens, attributes);
-                },
-            );
+            recording.with(&recording.records.runs, &of_run((semconv::TOKEN_TYPE, kind)), |instruments, attributes| {
+                instruments.count(Metric::Tokens as usize, tokens, attributes);
+            });
         }
         let names = [agent(), (semconv::REQUEST_MODEL, self.model.clone()), (semconv::ERROR_TYPE, error_type(ended))];
         let key = Key { names, closed: [], labels: [None, None] };
-        recording.with(
-            |records| &records.invoke_agent,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::InvokeAgent, ended.duration, attributes);
-            },
-        );
+        recording.with(&recording.records.invoke_agent, &key, |instruments, attributes| {
+            seconds(instruments, Metric::InvokeAgent, ended.duration, attributes);
+        });
         let key = Key { names: [agent()], closed: [], labels: [None, None] };
-        recording.with(
-            |records| &records.agents,
-            &key,
-            |instruments, attributes| {
-                instruments.count(Metric::InferenceCallsOfRun as usize, own.inference_calls, attributes);
-                instruments.count(Metric::ToolCallsOfRun as usize, own.tool_calls, attributes);
-            },
-        );
+        recording.with(&recording.records.agents, &key, |instruments, attributes| {
+            instruments.count(Metric::InferenceCallsOfRun as usize, own.inference_calls, attributes);
+            instruments.count(Metric::ToolCallsOfRun as usize, own.tool_calls, attributes);
+        });
     }
 
     /// What an objective limits. A run that did not reach its goal misses it, however fast it was; one that waits for
@@ -208,19 +189,14 @@ impl Work for Run {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         let running = Arc::new(Running::new(self.name.clone(), self.conversation.clone(), beginning.nearest()));
         self.running = Some(Arc::clone(&running));
-        let mut attributes = vec![KeyValue::new(semconv::OPERATION, "invoke_agent")];
-        let named = [
-            (name::AGENT_NAME, Some(&self.name)),
-            (semconv::REQUEST_MODEL, Some(&self.model)),
-            (name::CONVERSATION, self.conversation.as_ref()),
-            (name::TASK_CLASS, Some(&self.task)),
+        let texts = [
+            (name::AGENT_NAME, &self.name),
+            (semconv::REQUEST_MODEL, &self.model),
+            (name::CONVERSATION, &self.conversation),
+            (name::TASK_CLASS, &self.task),
         ];
-        let named = named.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        attributes.extend(
-            named.filter(|(_, value)| !value.as_str().is_empty()).map(|(key, value)| KeyValue::new(key, value.clone())),
-        );
-        attributes.extend(self.custom.on_span());
-        Opening::span(crate::named("invoke_agent", &self.name), SpanKind::Internal, attributes)
+        let attributes = span::told(Some("invoke_agent"), &texts, &self.custom);
+        Opening::span(span::named("invoke_agent", &self.name), SpanKind::Internal, attributes)
             .observed_by(running)
             .journaled()
     }
@@ -241,10 +217,9 @@ impl Work for Run {
 
     fn attributes(&self, ended: &Ended<'_>) -> Vec<KeyValue> {
         let account = &self.account;
-        let mut attributes = vec![
-            KeyValue::new(name::RESULT, self.came_out(ended.outcome).as_str()),
-            KeyValue::new(name::STEPS, integer(account.own.steps())),
-        ];
+        let mut attributes = Vec::with_capacity(16);
+        attributes.push(KeyValue::new(name::RESULT, self.came_out(ended.outcome).as_str()));
+        attributes.push(KeyValue::new(name::STEPS, integer(account.own.steps())));
         let own = [name::INFERENCE_CALLS, name::TOOL_CALLS, name::INPUT_TOKENS, name::OUTPUT_TOKENS, name::RUN_COST];
         attributes.extend(written(own, &account.own));
         if account.nested_runs > 0 {
@@ -271,13 +246,13 @@ impl Work for Run {
         let own = &self.account.own;
         let result = self.result.map_or("", AgentResult::as_str);
         let mut remark = format!(
-            "{result}: {} steps, {} inference calls, {} tool calls",
+            "{result}; steps: {}, inference calls: {}, tool calls: {}",
             own.steps(),
             own.inference_calls,
             own.tool_calls
         );
         if let Some((tool, times)) = &self.account.most_repeated {
-            remark += &format!(", {tool} called {times} times with the same arguments");
+            remark += &format!("; {tool} called {times} times with the same arguments");
         }
         Some(remark)
     }
@@ -288,15 +263,16 @@ impl Work for Run {
 }
 
 /// Totals as attributes: inference calls, tool calls, input tokens, output tokens, cost.
-fn written([inferences, tools, input, output, cost]: [&'static str; 5], totals: &Totals) -> Vec<KeyValue> {
-    let mut attributes = vec![
-        KeyValue::new(inferences, integer(totals.inference_calls)),
-        KeyValue::new(tools, integer(totals.tool_calls)),
+fn written(keys: [&'static str; 5], totals: &Totals) -> impl Iterator<Item = KeyValue> {
+    let [inferences, tools, input, output, cost] = keys;
+    let counts = [
+        (inferences, Some(totals.inference_calls)),
+        (tools, Some(totals.tool_calls)),
+        (input, totals.input_tokens),
+        (output, totals.output_tokens),
     ];
-    attributes.extend(totals.input_tokens.map(|tokens| KeyValue::new(input, integer(tokens))));
-    attributes.extend(totals.output_tokens.map(|tokens| KeyValue::new(output, integer(tokens))));
-    attributes.extend(totals.cost.map(|usd| KeyValue::new(cost, usd)));
-    attributes
+    let counts = counts.into_iter().filter_map(|(key, count)| Some(KeyValue::new(key, integer(count?))));
+    counts.chain(totals.cost.map(|usd| KeyValue::new(cost, usd)))
 }
 
 /// A count as OpenTelemetry takes it.

@@ -59,7 +59,7 @@ pub(crate) struct Account {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) name: Text,
-    pub(crate) conversation: Option<Text>,
+    pub(crate) conversation: Text,
     outer: Option<Arc<Self>>,
     state: Mutex<State>,
 }
@@ -75,7 +75,7 @@ struct State {
 }
 
 impl Running {
-    pub(crate) fn new(name: Text, conversation: Option<Text>, outer: Option<Arc<Self>>) -> Self {
+    pub(crate) fn new(name: Text, conversation: Text, outer: Option<Arc<Self>>) -> Self {
         if let Some(outer) = &outer {
             outer.outwards(|state| state.account.nested_runs += 1);
         }
@@ -109,11 +109,6 @@ impl Running {
         state.closed = true;
         let account = std::mem::take(&mut state.account);
         Account { most_repeated: std::mem::take(&mut state.repeats).most(), ..account }
-    }
-
-    /// The run around that is the nearest to the code that runs now.
-    pub(crate) fn current() -> Option<Arc<Self>> {
-        part::nearest(&part::current())
     }
 
     fn outwards(&self, mut change: impl FnMut(&mut State)) {
@@ -160,7 +155,7 @@ impl Observer for Running {
 /// run("travel-desk").in_scope(|| conclude(AgentResult::StepLimit), |guard, ()| guard.complete());
 /// ```
 pub fn conclude(result: AgentResult) {
-    if let Some(run) = Running::current() {
+    if let Some(run) = part::nearest_here::<Running>() {
         run.say(result);
     }
 }

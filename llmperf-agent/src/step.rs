@@ -7,13 +7,14 @@ use llmperf_core::{
     semconv::{self, agent as name},
     stats::SeriesKind,
 };
-use opentelemetry::{KeyValue, trace::SpanKind};
+use opentelemetry::trace::SpanKind;
 
 use crate::{
     custom::custom_setters,
     metrics::Metric,
     records::{Key, Recording, seconds},
     running::{Running, Totals},
+    span,
 };
 
 /// A step of a run: what is made inside is a child of its span, `step {name}`.
@@ -52,11 +53,9 @@ impl Step {
 impl Work for Step {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         self.run = beginning.nearest();
-        let agent = self.run.as_ref().map(|run| KeyValue::new(name::AGENT_NAME, run.name.clone()));
-        let mut attributes = vec![KeyValue::new(name::STEP, self.name.clone())];
-        attributes.extend(agent);
-        attributes.extend(self.custom.on_span());
-        Opening::span(crate::named("step", &self.name), SpanKind::Internal, attributes)
+        let texts = [(name::STEP, &self.name), (name::AGENT_NAME, &self.agent())];
+        let attributes = span::told(None, &texts, &self.custom);
+        Opening::span(span::named("step", &self.name), SpanKind::Internal, attributes)
     }
 
     fn title(&self) -> Title {
@@ -72,13 +71,10 @@ impl Work for Step {
             closed: [(semconv::OUTCOME, ended.outcome.as_str())],
             labels: self.custom.labels().clone(),
         };
-        Recording::of(ended).with(
-            |records| &records.steps,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::StepDuration, ended.duration, attributes);
-            },
-        );
+        let recording = Recording::of(ended);
+        recording.with(&recording.records.steps, &key, |instruments, attributes| {
+            seconds(instruments, Metric::StepDuration, ended.duration, attributes);
+        });
     }
 
     fn deadline(&self) -> Option<Duration> {

@@ -11,7 +11,7 @@ use llmperf_core::{
     semconv::{self, agent as name},
     stats::SeriesKind,
 };
-use opentelemetry::{Context, KeyValue, trace::SpanKind};
+use opentelemetry::{Context, trace::SpanKind};
 
 use crate::{
     custom::custom_setters,
@@ -19,6 +19,7 @@ use crate::{
     records::{Key, Recording, error_type, seconds},
     repeats::{self, hash_of},
     running::{Running, Totals},
+    span,
 };
 
 pub(crate) use calling::Calling;
@@ -32,13 +33,16 @@ pub use failure::{ToolFailure, ToolOutcome};
 pub struct Tool {
     name: Text,
     kind: Text,
-    call_id: Option<Text>,
-    description: Option<Text>,
+    call_id: Text,
+    description: Text,
     arguments: Option<u64>,
     custom: Custom,
     run: Option<Arc<Running>>,
     calling: Option<Arc<Calling>>,
 }
+
+/// A future that is awaited as a call of a tool.
+pub type ToolFuture<F, T> = WorkFuture<F, Tool, fn(Guard<Tool>, T) -> T>;
 
 /// A call of the tool `name`.
 ///
@@ -55,8 +59,8 @@ pub fn tool(name: impl Into<Text>) -> Tool {
     Tool {
         name: name.into(),
         kind: Text::default(),
-        call_id: None,
-        description: None,
+        call_id: Text::default(),
+        description: Text::default(),
         arguments: None,
         custom: Custom::default(),
         run: None,
@@ -72,12 +76,12 @@ impl Tool {
 
     /// The id that the model gave this call; on the span alone.
     pub fn call_id(self, id: impl Into<Text>) -> Self {
-        Self { call_id: Some(id.into()), ..self }
+        Self { call_id: id.into(), ..self }
     }
 
     /// What the tool is for; on the span alone.
     pub fn description(self, description: impl Into<Text>) -> Self {
-        Self { description: Some(description.into()), ..self }
+        Self { description: description.into(), ..self }
     }
 
     /// What it is called with, so that a loop shows: the third call of a run with the same is one. A hash is kept, until the
@@ -90,10 +94,7 @@ impl Tool {
 
     /// Awaits a future as this call. `Err` is a failure of the [kind](ToolFailure::of) that its chain tells, or its type's
     /// name (`Elapsed`); for values and errors that know there is [`run_judged`](Self::run_judged).
-    pub fn run<F, T, E, By>(
-        self,
-        future: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    pub fn run<F, T, E, By>(self, future: F) -> ToolFuture<F, Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         E: Classify<By>,
@@ -109,10 +110,7 @@ impl Tool {
     }
 
     /// Awaits a future as this call, whose value says whether it failed: a [`ToolOutcome`], or a `Result` of two.
-    pub fn run_judged<F>(
-        self,
-        future: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, F::Output) -> F::Output + Send>
+    pub fn run_judged<F>(self, future: F) -> ToolFuture<F, F::Output>
     where
         F: Future,
         F::Output: ToolOutcome,
@@ -144,13 +142,9 @@ impl Tool {
             closed: [],
             labels: self.custom.labels().clone(),
         };
-        recording.with(
-            |records| &records.repeated,
-            &key,
-            |instruments, attributes| {
-                instruments.count(Metric::Repeated as usize, 1, attributes);
-            },
-        );
+        recording.with(&recording.records.repeated, &key, |instruments, attributes| {
+            instruments.count(Metric::Repeated as usize, 1, attributes);
+        });
         if run.is_first_loop() {
             let ids = Some(ended.span).filter(|span| span.is_valid());
             tracing::warn!(
@@ -169,24 +163,20 @@ impl Tool {
 impl Work for Tool {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         self.run = beginning.nearest();
-        let calling = Arc::new(Calling::new(self.run.clone()));
+        let calling = Arc::new(Calling::new(self.run.clone(), self.custom.on_span().map(|own| own.key).collect()));
         self.calling = Some(Arc::clone(&calling));
-        let mut attributes =
-            vec![KeyValue::new(semconv::OPERATION, "execute_tool"), KeyValue::new(name::TOOL_NAME, self.name.clone())];
-        let run = self.run.as_ref();
-        let told = [
-            (name::TOOL_TYPE, Some(&self.kind)),
-            (name::AGENT_NAME, run.map(|run| &run.name)),
-            (name::CONVERSATION, run.and_then(|run| run.conversation.as_ref())),
-            (name::TOOL_CALL_ID, self.call_id.as_ref()),
-            (name::TOOL_DESCRIPTION, self.description.as_ref()),
+        let none = Text::default();
+        let (agent, conversation) = self.run.as_ref().map_or((&none, &none), |run| (&run.name, &run.conversation));
+        let texts = [
+            (name::TOOL_NAME, &self.name),
+            (name::TOOL_TYPE, &self.kind),
+            (name::AGENT_NAME, agent),
+            (name::CONVERSATION, conversation),
+            (name::TOOL_CALL_ID, &self.call_id),
+            (name::TOOL_DESCRIPTION, &self.description),
         ];
-        let told = told.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        attributes.extend(
-            told.filter(|(_, value)| !value.as_str().is_empty()).map(|(key, value)| KeyValue::new(key, value.clone())),
-        );
-        attributes.extend(self.custom.on_span());
-        Opening::span(crate::named("execute_tool", &self.name), SpanKind::Internal, attributes).observed_by(calling)
+        let attributes = span::told(Some("execute_tool"), &texts, &self.custom);
+        Opening::span(span::named("execute_tool", &self.name), SpanKind::Internal, attributes).observed_by(calling)
     }
 
     fn opened(&mut self, context: &Context) -> Option<Context> {
@@ -209,23 +199,15 @@ impl Work for Tool {
             closed: [(semconv::OUTCOME, ended.outcome.as_str())],
             labels: self.custom.labels().clone(),
         };
-        recording.with(
-            |records| &records.tools,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::ToolDuration, ended.duration, attributes);
-                instruments.count(Metric::ToolCalls as usize, 1, attributes);
-            },
-        );
+        recording.with(&recording.records.tools, &key, |instruments, attributes| {
+            seconds(instruments, Metric::ToolDuration, ended.duration, attributes);
+            instruments.count(Metric::ToolCalls as usize, 1, attributes);
+        });
         let names = [tool, (name::TOOL_TYPE, self.kind.clone()), (name::AGENT_NAME, self.agent()), error];
         let key = Key { names, closed: [], labels: [None, None] };
-        recording.with(
-            |records| &records.execute_tool,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::ExecuteTool, ended.duration, attributes);
-            },
-        );
+        recording.with(&recording.records.execute_tool, &key, |instruments, attributes| {
+            seconds(instruments, Metric::ExecuteTool, ended.duration, attributes);
+        });
         self.note_repetition(ended, &recording);
     }
 

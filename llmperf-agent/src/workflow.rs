@@ -7,12 +7,13 @@ use llmperf_core::{
     semconv::{self, agent as name},
     stats::SeriesKind,
 };
-use opentelemetry::{KeyValue, trace::SpanKind};
+use opentelemetry::trace::SpanKind;
 
 use crate::{
     custom::custom_setters,
     metrics::Metric,
     records::{Key, Recording, error_type, seconds},
+    span,
 };
 
 /// A workflow. Its span is `invoke_workflow {name}`.
@@ -20,7 +21,7 @@ use crate::{
 #[must_use = "a workflow is measured once a verb arms it: `run`, `run_then`, `in_scope`, `start`"]
 pub struct Workflow {
     name: Text,
-    conversation: Option<Text>,
+    conversation: Text,
     custom: Custom,
 }
 
@@ -36,13 +37,13 @@ pub struct Workflow {
 /// # }
 /// ```
 pub fn workflow(name: impl Into<Text>) -> Workflow {
-    Workflow { name: name.into(), conversation: None, custom: Custom::default() }
+    Workflow { name: name.into(), conversation: Text::default(), custom: Custom::default() }
 }
 
 impl Workflow {
     /// The conversation that it belongs to; a real id, on the span alone.
     pub fn conversation(self, id: impl Into<Text>) -> Self {
-        Self { conversation: Some(id.into()), ..self }
+        Self { conversation: id.into(), ..self }
     }
 
     custom_setters!();
@@ -50,13 +51,9 @@ impl Workflow {
 
 impl Work for Workflow {
     fn begin(&mut self, _: &Beginning<'_>) -> Opening {
-        let mut attributes = vec![KeyValue::new(semconv::OPERATION, "invoke_workflow")];
-        if !self.name.as_str().is_empty() {
-            attributes.push(KeyValue::new(name::WORKFLOW_NAME, self.name.clone()));
-        }
-        attributes.extend(self.conversation.clone().map(|id| KeyValue::new(name::CONVERSATION, id)));
-        attributes.extend(self.custom.on_span());
-        Opening::span(crate::named("invoke_workflow", &self.name), SpanKind::Internal, attributes).journaled()
+        let texts = [(name::WORKFLOW_NAME, &self.name), (name::CONVERSATION, &self.conversation)];
+        let attributes = span::told(Some("invoke_workflow"), &texts, &self.custom);
+        Opening::span(span::named("invoke_workflow", &self.name), SpanKind::Internal, attributes).journaled()
     }
 
     fn title(&self) -> Title {
@@ -66,13 +63,10 @@ impl Work for Workflow {
     fn ended(&mut self, ended: &mut Ended<'_>) {
         let names = [(name::WORKFLOW_NAME, self.name.clone()), (semconv::ERROR_TYPE, error_type(ended))];
         let key = Key { names, closed: [], labels: [None, None] };
-        Recording::of(ended).with(
-            |records| &records.workflows,
-            &key,
-            |instruments, attributes| {
-                seconds(instruments, Metric::InvokeWorkflow, ended.duration, attributes);
-            },
-        );
+        let recording = Recording::of(ended);
+        recording.with(&recording.records.workflows, &key, |instruments, attributes| {
+            seconds(instruments, Metric::InvokeWorkflow, ended.duration, attributes);
+        });
     }
 
     fn deadline(&self) -> Option<Duration> {

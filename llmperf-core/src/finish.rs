@@ -504,7 +504,7 @@ impl Record<'_> {
         let trace_id = self.live.context.span().span_context().trace_id().to_bytes();
         let slow = SlowCall::new(figures.duration, figures.first_token, trace_id);
         let streamed = self.live.spec.streamed;
-        armed.series.stats().record(now, &values[..len], self.finished.outcome, streamed, Some(slow));
+        armed.series.stats().record(now, values[..len].iter().copied(), self.finished.outcome, streamed, Some(slow));
     }
 
     fn seconds(&self, metric: M, variant: Variant<'_>, nanos: Option<u64>) {

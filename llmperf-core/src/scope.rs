@@ -57,7 +57,7 @@ pub(crate) struct Frame {
     instrumentation: Option<Instrumentation>,
     anchor: Option<Anchor>,
     /// What ended inside, where whoever opened the frame asks where its time went.
-    journal: Option<Journal>,
+    journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
     closed: AtomicBool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Framed {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) instrumentation: Option<Instrumentation>,
     pub(crate) anchor: Option<Anchor>,
-    pub(crate) journal: Option<Journal>,
+    pub(crate) journal: Option<Box<Journal>>,
 }
 
 /// The value in the context; apart from [`Frame`] so that contexts share it.
@@ -130,16 +130,16 @@ pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
     context.get::<Innermost>()?.0.nearest()
 }
 
-/// The same of the scope that is current now; none in a thread that ends.
-#[must_use]
-pub fn nearest_here<T: Observer>() -> Option<Arc<T>> {
-    current::map_current(nearest)
-}
-
 /// The context with an instrumentation in it. Nobody closes that frame: nothing in it is late.
 pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -> Context {
     let framed = Framed { instrumentation: Some(instrumentation), ..Framed::default() };
     parent.with_value(Innermost(Arc::new(Frame::new(parent, framed))))
+}
+
+/// The same of the scope that is current now; none in a thread that ends.
+#[must_use]
+pub fn nearest_here<T: Observer>() -> Option<Arc<T>> {
+    current::map_current(nearest)
 }
 
 /// The innermost frame of a context.
@@ -175,7 +175,7 @@ impl Frame {
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
-        self.journal.as_ref()
+        self.journal.as_deref()
     }
 
     /// Where telemetry of what is made inside goes; absent if no frame says.

@@ -27,6 +27,9 @@ fn the_page_and_the_code_list_the_same_metrics() {
     found.remove("metric");
     // The rows of the GPU part are held to its own table, by its own test.
     found.retain(|name, _| !name.starts_with("hw.") && !name.starts_with("llmperf.gpu."));
+    // So are those of the agent part.
+    let of_agents = ["llmperf.agent.", "llmperf.tool.", "gen_ai.invoke_", "gen_ai.execute_tool.", "mcp."];
+    found.retain(|name, _| !of_agents.iter().any(|prefix| name.starts_with(prefix)));
     // So are those of the RAG part.
     found.retain(|name, _| !name.starts_with("llmperf.rag."));
     for definition in TABLE {

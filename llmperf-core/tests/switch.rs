@@ -10,7 +10,9 @@ use std::{
 
 use futures::{StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
-    MeasureIterator as _, MeasureStream as _, Outcome, Output, chat, current_call, is_enabled, model, set_enabled,
+    MeasureIterator as _, MeasureStream as _, Outcome, Output, Verdict, Work, chat, current_call, is_enabled, model,
+    part::{Beginning, Ended, Opening, Title},
+    set_enabled,
     testing::Probe,
 };
 
@@ -61,6 +63,47 @@ fn switched_off_everything_passes_straight_through_and_nothing_is_recorded() {
 
     assert!(probe.spans().is_empty() && probe.metric_names().is_empty());
     assert_eq!(probe.instrumentation().live_calls(), 0);
+}
+
+/// A sort of work that must not be asked anything.
+#[derive(Debug)]
+struct Untouched;
+
+impl Work for Untouched {
+    fn begin(&mut self, _: &Beginning<'_>) -> Opening {
+        unreachable!("switched off")
+    }
+
+    fn title(&self) -> Title {
+        unreachable!("switched off")
+    }
+
+    fn ended(&mut self, _: &mut Ended<'_>) {
+        unreachable!("switched off")
+    }
+}
+
+#[test]
+fn switched_off_no_verb_of_work_asks_it_anything_and_all_values_pass() {
+    let _turn = turn();
+    let probe = Probe::new();
+    set_enabled(false);
+    probe.instrumentation().sync_scope(|| {
+        let mut guard = Untouched.start();
+        assert!(!guard.is_measured());
+        guard.output();
+        guard.judge(Verdict::failed("x"));
+        assert_eq!(guard.in_scope(|| 7), 7);
+        guard.complete();
+        drop(Untouched.start());
+        assert_eq!(Untouched.in_scope(|| 7, |_, value| value), 7);
+        assert_eq!(block_on(Untouched.run(ready(Ok::<_, io::Error>(7)))).unwrap(), 7);
+        assert_eq!(block_on(Untouched.run_then(ready(7), |_, value| value)), 7);
+        let mut measured = Untouched.start().stream(stream::iter([1, 2, 3]), |guard, _| guard.output());
+        assert_eq!(block_on(measured.next()), Some(1));
+    });
+    assert!(probe.spans().is_empty() && probe.metric_names().is_empty());
+    assert_eq!((probe.instrumentation().live_calls(), probe.instrumentation().snapshot().series.len()), (0, 0));
 }
 
 #[test]

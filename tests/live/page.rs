@@ -18,7 +18,8 @@ pub(crate) struct Row {
 
 /// Every metric of calls on the page, in its order.
 pub(crate) fn rows() -> Vec<Row> {
-    all_rows().into_iter().filter(|row| !row.is_of_gpus() && !row.is_of_rag()).collect()
+    let of_a_part = |row: &Row| row.is_of_gpus() || row.is_of_agents() || row.is_of_rag();
+    all_rows().into_iter().filter(|row| !of_a_part(row)).collect()
 }
 
 /// Every metric of GPUs on the page, in its order.
@@ -62,6 +63,11 @@ fn code(cell: &str) -> &str {
 impl Row {
     fn is_of_gpus(&self) -> bool {
         self.name.starts_with("hw.") || self.name.starts_with("llmperf.gpu.")
+    }
+
+    fn is_of_agents(&self) -> bool {
+        let prefixes = ["llmperf.agent.", "llmperf.tool.", "gen_ai.invoke_", "gen_ai.execute_tool.", "mcp."];
+        prefixes.iter().any(|prefix| self.name.starts_with(prefix))
     }
 
     fn is_of_rag(&self) -> bool {

@@ -7,8 +7,8 @@ use std::sync::{
 
 use llmperf_core::Observer;
 use opentelemetry::{
-    Context,
-    trace::{SpanContext, SpanId, TraceContextExt as _},
+    Context, Key,
+    trace::{SpanId, TraceContextExt as _},
 };
 
 use crate::running::Running;
@@ -17,7 +17,9 @@ use crate::running::Running;
 #[derive(Debug)]
 pub(crate) struct Calling {
     run: Option<Arc<Running>>,
-    span: OnceLock<SpanContext>,
+    span: OnceLock<SpanId>,
+    /// What the user has put on its span.
+    keys: Vec<Key>,
     /// An MCP operation is told on the tool's span.
     taken: AtomicBool,
     /// The last MCP operation reported a failure as a value.
@@ -27,14 +29,14 @@ pub(crate) struct Calling {
 impl Observer for Calling {}
 
 impl Calling {
-    pub(crate) fn new(run: Option<Arc<Running>>) -> Self {
-        Self { run, span: OnceLock::new(), taken: AtomicBool::new(false), reported: AtomicBool::new(false) }
+    pub(crate) fn new(run: Option<Arc<Running>>, keys: Vec<Key>) -> Self {
+        Self { run, span: OnceLock::new(), keys, taken: AtomicBool::new(false), reported: AtomicBool::new(false) }
     }
 
     /// Its span has begun.
     pub(crate) fn opened(&self, context: &Context) {
         // It opens once.
-        let _ = self.span.set(context.span().span_context().clone());
+        let _ = self.span.set(context.span().span_context().span_id());
     }
 
     /// Whether the tool call belongs to this run, or both to none.
@@ -44,9 +46,14 @@ impl Calling {
 
     /// Whether the tool's span is the one right around `parent`, and gives itself to the first that asks.
     pub(crate) fn take_span(&self, parent: &Context) -> bool {
-        let of = |context: &SpanContext| context.span_id();
-        let own = self.span.get().map(of).filter(|id| *id != SpanId::INVALID);
-        own.is_some_and(|own| own == of(parent.span().span_context())) && !self.taken.swap(true, Ordering::AcqRel)
+        let own = self.span.get().filter(|own| **own != SpanId::INVALID);
+        own.is_some_and(|own| *own == parent.span().span_context().span_id())
+            && !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether its span has an attribute of the user's under this key: of one key the span would show both.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.keys.contains(key)
     }
 
     pub(crate) fn report(&self, failed: bool) {

@@ -76,6 +76,28 @@ impl Error for Borrows<'_> {
 /// Neither `Debug`, nor `Send`, nor an error.
 struct Opaque(Rc<str>);
 
+/// An error, and what holds one.
+#[derive(Debug)]
+struct Both(io::Error);
+
+impl fmt::Display for Both {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("both")
+    }
+}
+
+impl Error for Both {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl AsRef<dyn Error + Send + Sync> for Both {
+    fn as_ref(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &self.0
+    }
+}
+
 fn timed_out() -> io::Error {
     io::ErrorKind::TimedOut.into()
 }
@@ -226,7 +248,8 @@ fn an_item_that_is_no_error_is_output_and_one_that_is_fails_the_work() {
                  execute_tool fails !\nstep s !\ninvoke_workflow w !\ninvoke_workflow v\n";
     let mut lines: Vec<_> = probe.tree().lines().map(str::to_owned).collect();
     let mut expected: Vec<_> = spans.lines().map(str::to_owned).collect();
-    (lines.sort(), expected.sort());
+    lines.sort();
+    expected.sort();
     assert_eq!(lines, expected);
     let of = |agent: &str| {
         let runs = probe.points("llmperf.agent.runs");
@@ -283,5 +306,8 @@ fn a_value_of_any_type_at_all_is_judged() {
     assert_eq!(tool!(&local), Verdict::Complete);
     assert_eq!(tool!(&mut 5), Verdict::Complete);
     assert_eq!(tool!([1, 2, 3]), Verdict::Complete);
+    assert_eq!(tool!(Err::<Knows, _>(Both(timed_out()))), failed("timeout"));
+    assert_eq!(tool!(Err::<(), _>(Both(timed_out()))), failed("timeout"));
+    assert_eq!(judge!(tool("t"), JudgedError, judge_tool, Both(timed_out())), failed("timeout"));
     assert!(Opaque("x".into()).0.starts_with('x'));
 }

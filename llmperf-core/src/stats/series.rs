@@ -98,13 +98,13 @@ impl Series {
     pub(crate) fn record(
         &self,
         now: u64,
-        figures: &[(Figure, u64)],
+        figures: impl IntoIterator<Item = (Figure, u64)>,
         outcome: Outcome,
         streamed: bool,
         slow: Option<SlowCall>,
     ) {
         self.with_slice(now, |slice| {
-            figures.iter().for_each(|(figure, value)| slice.record(*figure, &[*value]));
+            figures.into_iter().for_each(|(figure, value)| slice.record(figure, &[value]));
             slice.outcomes.record(outcome, streamed);
             slow.into_iter().for_each(|slow| slice.slow(slow));
         });
@@ -207,7 +207,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn record(series: &Series, now: u64) {
-        series.record(now, &[(Figure::Duration, SECOND)], Outcome::Complete, true, None);
+        series.record(now, [(Figure::Duration, SECOND)], Outcome::Complete, true, None);
     }
 
     fn calls(series: &Series, now: u64) -> u64 {

@@ -23,7 +23,7 @@ fn call(registry: &Registry, now: u64, nanos: u64) {
     trace_id[8..].copy_from_slice(&nanos.to_be_bytes());
     let slow = SlowCall::new(nanos, Some(nanos / 2), trace_id);
     let figures = [(Figure::Duration, nanos), (Figure::TimeToFirstToken, nanos / 2)];
-    registry.series(SeriesKind::Call, "openai", "gpt").record(now, &figures, Outcome::Complete, true, Some(slow));
+    registry.series(SeriesKind::Call, "openai", "gpt").record(now, figures, Outcome::Complete, true, Some(slow));
 }
 
 /// Asserts that a summary is that of these values, which are as kept: ascending microseconds.

@@ -1,6 +1,6 @@
 //! What happens at the end of work, once: frame, metrics, statistics, journals, span, log event.
 
-use std::{borrow::Cow, sync::atomic::Ordering, time::Duration};
+use std::{borrow::Cow, iter::once, sync::atomic::Ordering, time::Duration};
 
 use opentelemetry::{
     KeyValue,
@@ -82,13 +82,11 @@ impl Alive {
     fn statistics(&self, title: &Title, ended: &Ended<'_>, now: u64) {
         let nanos = u64::try_from(ended.duration.as_nanos()).unwrap_or(u64::MAX);
         let first = ended.first_output.map(|first| u64::try_from(first.as_nanos()).unwrap_or(u64::MAX));
-        let mut figures = Vec::with_capacity(1 + ended.figures.len());
-        figures.push((Figure::Duration, nanos));
-        figures.extend_from_slice(&ended.figures);
+        let figures = once((Figure::Duration, nanos)).chain(ended.figures.iter().copied());
         let trace_id = self.context.span().span_context().trace_id().to_bytes();
         let slow = SlowCall::new(nanos, first, trace_id).broken_down(self.breakdown(now - nanos, now));
         let series = self.instrumentation.stats().series(title.kind, title.name.as_str(), title.detail.as_str());
-        series.record(now, &figures, ended.outcome, false, Some(slow));
+        series.record(now, figures, ended.outcome, false, Some(slow));
     }
 
     /// Where its time went, if somebody wrote that down.

@@ -188,7 +188,7 @@ impl Alive {
         let framed = frames.is_some() || valid || observer.is_some() || journals;
         let scope = framed.then(|| {
             let anchor = Some(Anchor { wall: begun, tick: start });
-            let (instrumentation, journal) = (Some(instrumentation.clone()), journals.then(Journal::default));
+            let (instrumentation, journal) = (Some(instrumentation.clone()), journals.then(Box::<Journal>::default));
             Scope::framed(&context, Framed { observer, instrumentation, anchor, journal })
         });
         instrumentation.live().fetch_add(1, Ordering::AcqRel);

@@ -3,9 +3,13 @@
 #![allow(clippy::needless_pass_by_value, reason = "tests are read, not called")]
 
 mod closing;
+mod concurrency;
+mod custom;
 mod diagnosis;
 mod growth;
 mod job;
+mod logs;
+mod memory;
 mod outcomes;
 mod panics;
 mod scopes;

@@ -87,7 +87,7 @@ fn what_has_no_span_leaves_what_is_inside_to_the_span_around_it() {
             || {
                 stage("generate", "")
                     .spanless()
-                    .in_scope(|| drop(chat("openai", "gpt-4o").start()), |g, ()| g.complete())
+                    .in_scope(|| drop(chat("openai", "gpt-4o").start()), |g, ()| g.complete());
             },
             |guard, ()| guard.complete(),
         );

@@ -14,6 +14,8 @@ const SHARE: f64 = 0.25;
 const ERRORS: f64 = 3.0;
 /// How many standard errors the rank of a quantile may be off, on each side.
 const RANK_ERRORS: f64 = 2.0;
+/// Quantiles closer together than this may be of one bucket.
+const BUCKET: f64 = 1.01;
 /// Fewer runs than this tell nothing.
 const FEWEST: u64 = 10;
 /// Fewer of the slowest than this tell nothing.
@@ -47,7 +49,7 @@ fn mean_has_grown(was: &Summary, is: &Summary) -> bool {
 fn p95_has_grown(was: &Summary, is: &Summary) -> bool {
     let off = |summary: &Summary| RANK_ERRORS * (0.95 * 0.05 / summary.count as f64).sqrt();
     let (most, least) = (was.quantile((0.95 + off(was)).min(1.0)), is.quantile((0.95 - off(is)).max(0.0)));
-    is.p95 >= was.p95 * GROWN && most.zip(least).is_some_and(|(most, least)| least > most)
+    is.p95 >= was.p95 * GROWN && most.zip(least).is_some_and(|(most, least)| least > most * BUCKET)
 }
 
 fn is_significant(difference: f64, variance: f64) -> bool {

@@ -27,7 +27,7 @@ pub(super) fn run(registry: &Registry, now: u64, stages: &[(&'static str, u64)])
     }
     let slow = SlowCall::new(ended, None, [7; 16]).broken_down(Some(Breakdown::of(0, ended, notes)));
     let series = registry.series(SeriesKind::Pipeline, "support", "");
-    series.record(now, &[(Figure::Duration, ended)], Outcome::Complete, false, Some(slow));
+    series.record(now, [(Figure::Duration, ended)], Outcome::Complete, false, Some(slow));
 }
 
 fn composition(snapshot: &Snapshot) -> &Composition {
@@ -70,7 +70,7 @@ fn parts_past_the_most_are_other() {
         let title = Title::new(SeriesKind::Tool, format!("tool {number}"), "");
         notes.note(&Entry { title, id: 0, within: 1, began: 0, ended: SECOND });
         let slow = SlowCall::new(SECOND, None, [7; 16]).broken_down(Some(Breakdown::of(0, SECOND, notes)));
-        registry.series(SeriesKind::Pipeline, "support", "").record(0, &[], Outcome::Complete, false, Some(slow));
+        registry.series(SeriesKind::Pipeline, "support", "").record(0, [], Outcome::Complete, false, Some(slow));
     }
     let snapshot = registry.snapshot(SECOND);
     let all = composition(&snapshot);
@@ -104,8 +104,11 @@ fn json_reads_like_the_parts() {
     assert_eq!(window["composition"]["parts"][0]["name"], "generate");
 }
 
-/// Runs within two hours: when, in which of two processes, and their stages.
-fn runs() -> impl Strategy<Value = Vec<(u64, bool, Vec<(&'static str, u64)>)>> {
+/// When a run ended, in which of two processes, and its stages.
+type Run = (u64, bool, Vec<(&'static str, u64)>);
+
+/// Runs within two hours.
+fn runs() -> impl Strategy<Value = Vec<Run>> {
     let stages = prop::collection::vec((prop::sample::select(NAMES.to_vec()), 0..5_000_u64), 0..8);
     prop::collection::vec((0..7_200 * SECOND, any::<bool>(), stages), 0..40).prop_map(|mut runs| {
         runs.sort();

@@ -17,7 +17,7 @@ fn busy(series: &Series, figures: &[Figure], seconds: u64, per_slice: usize, mut
         for _ in 0..per_slice {
             let values: Vec<(Figure, u64)> = figures.iter().map(|figure| (*figure, value())).collect();
             let slow = SlowCall::new(value(), None, [1; 16]);
-            series.record(slice * 10 * SECOND, &values, Outcome::Complete, true, Some(slow));
+            series.record(slice * 10 * SECOND, values, Outcome::Complete, true, Some(slow));
         }
     }
 }
@@ -75,7 +75,7 @@ fn a_busy_series_of_runs_keeps_within_its_bar() {
             }
             let figures = [(Figure::Duration, spread(&mut random, SECOND)), (Figure::RetrievalShare, 4_000)];
             let slow = SlowCall::new(figures[0].1, None, [1; 16]).broken_down(Some(Breakdown::of(0, 50_000, notes)));
-            series.record(run * SECOND, &figures, Outcome::Complete, false, Some(slow));
+            series.record(run * SECOND, figures, Outcome::Complete, false, Some(slow));
         }
     });
     let snapshot = registry.snapshot(7_199 * SECOND);
@@ -95,8 +95,8 @@ fn nothing_is_allocated_before_the_first_value() {
     });
     assert_eq!(idle.count_total, 0);
     let series = registry.series(SeriesKind::Call, "openai", "gpt");
-    let outcome = measure(|| series.record(SECOND, &[], Outcome::Error, false, None));
-    let figure = measure(|| series.record(SECOND, &[(Figure::Duration, SECOND)], Outcome::Complete, true, None));
+    let outcome = measure(|| series.record(SECOND, [], Outcome::Error, false, None));
+    let figure = measure(|| series.record(SECOND, [(Figure::Duration, SECOND)], Outcome::Complete, true, None));
     assert!(outcome.bytes_current <= KIB, "{} bytes for a call without figures", outcome.bytes_current);
     assert!(figure.count_total > 0, "the control: the first value allocates its histogram");
 }
@@ -108,7 +108,7 @@ fn recording_within_a_slice_allocates_nothing_once_warm() {
     let record = |second: u64| {
         let figures = Figure::ALL.map(|figure| (figure, (1 + second % 7) * SECOND));
         let slow = SlowCall::new(second * SECOND, None, [1; 16]);
-        series.record(second * SECOND, &figures, Outcome::Complete, true, Some(slow));
+        series.record(second * SECOND, figures, Outcome::Complete, true, Some(slow));
         series.record_many(second * SECOND, Figure::ChunkGap, &[20 * MILLISECOND; 32]);
     };
     (0..31).for_each(record);

@@ -36,7 +36,7 @@ fn merging_keeps_each_side_s_own_series() {
     let (ours, theirs) = (Registry::new(0), Registry::new(10 * SECOND));
     for (registry, model) in [(&ours, "b"), (&theirs, "a"), (&theirs, "b"), (&theirs, "c")] {
         let series = registry.series(SeriesKind::Call, "openai", model);
-        series.record(20 * SECOND, &[(Figure::Duration, SECOND)], crate::Outcome::Complete, true, None);
+        series.record(20 * SECOND, [(Figure::Duration, SECOND)], crate::Outcome::Complete, true, None);
     }
     let mut merged = theirs.snapshot(30 * SECOND);
     merged.merge(&ours.snapshot(30 * SECOND));

@@ -21,11 +21,11 @@ fn measured() -> Snapshot {
         ];
         let trace_id = if number == 199 { [0; 16] } else { [number as u8; 16] };
         let slow = SlowCall::new(duration, (number != 198).then_some(first_token), trace_id);
-        calls.record(number * SECOND, &figures, outcome, true, Some(slow));
+        calls.record(number * SECOND, figures, outcome, true, Some(slow));
         calls.record_many(number * SECOND, Figure::ChunkGap, &[number * 300_000, 950_000]);
     }
     let tool = registry.series(SeriesKind::Tool, "weather", "");
-    tool.record(30 * SECOND, &[(Figure::Duration, 9_996 * MILLISECOND)], Outcome::Complete, false, None);
+    tool.record(30 * SECOND, [(Figure::Duration, 9_996 * MILLISECOND)], Outcome::Complete, false, None);
     registry.snapshot(205 * SECOND)
 }
 

@@ -26,7 +26,7 @@ fn counts_are_exact_while_snapshots_are_taken() {
             let now = now.fetch_add(20 * MILLISECOND, Ordering::Relaxed); // four minutes in all: slices end everywhere
             let series = registry.series(SeriesKind::Call, "openai", "gpt");
             let outcome = Outcome::ALL[call as usize % 4];
-            series.record(now, &[(Figure::Duration, call * MILLISECOND)], outcome, true, None);
+            series.record(now, [(Figure::Duration, call * MILLISECOND)], outcome, true, None);
             series.record_many(now, Figure::ChunkGap, &[MILLISECOND; 3]);
             if call % 100 == 99 {
                 let calls = counted(&registry.snapshot(now));
@@ -51,9 +51,9 @@ fn names_beyond_the_thirty_second_share_a_series() {
         let model = number.to_string();
         let series = registry.series(SeriesKind::Call, "openai", &model);
         assert!(Arc::ptr_eq(&series, &registry.series(SeriesKind::Call, "openai", &model)));
-        series.record(0, &[(Figure::Duration, SECOND)], Outcome::Complete, true, None);
+        series.record(0, [(Figure::Duration, SECOND)], Outcome::Complete, true, None);
     }
-    registry.series(SeriesKind::Tool, "weather", "").record(0, &[], Outcome::Complete, false, None);
+    registry.series(SeriesKind::Tool, "weather", "").record(0, [], Outcome::Complete, false, None);
     let snapshot = registry.snapshot(SECOND);
     assert_eq!(snapshot.series.iter().filter(|series| series.kind == SeriesKind::Call).count(), 33);
     assert_eq!(snapshot.call("_other", "").unwrap().window(Window::OneMinute).unwrap().outcomes.all(), 68);

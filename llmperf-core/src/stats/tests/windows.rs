@@ -143,7 +143,7 @@ fn what_recorded_nothing_does_not_appear() {
     let registry = Registry::new(0);
     let series = registry.series(SeriesKind::Tool, "weather", "");
     assert_eq!(registry.snapshot(SECOND), Snapshot::default());
-    series.record(SECOND, &[(Figure::Duration, SECOND)], Outcome::Complete, false, None);
+    series.record(SECOND, [(Figure::Duration, SECOND)], Outcome::Complete, false, None);
     let snapshot = registry.snapshot(SECOND);
     let tool = snapshot.get(SeriesKind::Tool, "weather", "").unwrap();
     assert_eq!(tool.window(Window::OneMinute).unwrap().figures.len(), 1);
@@ -165,7 +165,7 @@ fn values_beyond_the_range_count_as_its_ends() {
 fn rates_are_kept_in_thousandths_of_a_token_per_second() {
     let registry = Registry::new(0);
     let series = registry.series(SeriesKind::Call, "openai", "gpt");
-    series.record(0, &[(Figure::OutputTokenRate, 51_250)], Outcome::Complete, true, None);
+    series.record(0, [(Figure::OutputTokenRate, 51_250)], Outcome::Complete, true, None);
     let snapshot = registry.snapshot(SECOND);
     let rate = snapshot.call("openai", "gpt").unwrap().figure(Window::SinceStart, Figure::OutputTokenRate).unwrap();
     assert_eq!((rate.mean, rate.p99, rate.std_dev, rate.figure.unit()), (51.25, 51.25, 0.0, "{token}/s"));
@@ -183,7 +183,7 @@ fn rates_of_outcomes_leave_cancelled_calls_out() {
         (Outcome::Cancelled, true, 4),
         (Outcome::Cancelled, false, 5),
     ] {
-        (0..calls).for_each(|_| series.record(0, &[], outcome, streamed, None));
+        (0..calls).for_each(|_| series.record(0, [], outcome, streamed, None));
     }
     let snapshot = registry.snapshot(SECOND);
     let outcomes = snapshot.call("openai", "gpt").unwrap().window(Window::SinceStart).unwrap().outcomes;
