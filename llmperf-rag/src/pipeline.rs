@@ -76,6 +76,22 @@ pub fn pipeline(name: impl Into<Text>) -> Pipeline {
 
 /// The pipeline that we are in shows its user the first output now, unless it has before: for those that give no stream of
 /// their own.
+///
+/// ```
+/// use llmperf_rag::{Work as _, first_output, pipeline};
+///
+/// # async fn show(_: &str) {}
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// pipeline("support").run(async {
+///     for token in ["take", "a", "coat"] {
+///         show(token).await;
+///         first_output(); // the first time counts
+///     }
+///     std::io::Result::Ok(())
+/// })
+/// .await?;
+/// # Ok(()) }
+/// ```
 pub fn first_output() {
     if let Some(pipeline) = here() {
         pipeline.first_output();
