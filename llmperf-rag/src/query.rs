@@ -42,6 +42,20 @@ pub struct Query(Arc<Frame>);
 /// The search or rerank that we are in, to be judged later; none outside of any.
 ///
 /// Inside a function with an attribute there is no guard: this is how to get at it.
+///
+/// ```
+/// use llmperf_rag::{current_query, retrieval};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let mut query = None;
+/// retrieval().store("qdrant").search(async {
+///     query = current_query();
+///     std::io::Result::Ok([("d1", 0.9)])
+/// })
+/// .await?;
+/// assert_eq!(query.map(|query| query.evaluate(&["d1"]).recall), Some(Some(1.0)));
+/// # Ok(()) }
+/// ```
 #[must_use]
 pub fn current_query() -> Option<Query> {
     stage::here().0.map(Query)

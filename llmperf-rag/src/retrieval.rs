@@ -13,7 +13,7 @@ use crate::{
     Document, GroundTruth, Query, Retrieved, Stage,
     base::{Base, setters},
     found::Found,
-    key::{ConventionKey, Key},
+    key::{self, ConventionKey, Key},
     metrics::Metric,
 };
 
@@ -121,7 +121,7 @@ impl Work for Retrieval {
         let (from, from_cache) = (ended.instrumentation, frame.was_from_cache());
         if !from_cache {
             // The convention knows no caches: what one gave stays out of the store's latency.
-            let error_type = ended.error_type.unwrap_or_default().to_owned().into();
+            let error_type = key::error_type(ended);
             let (provider, model) = (frame.key.provider.clone(), frame.key.model.clone());
             telemetry.retrieval(from, ended.duration, &ConventionKey { provider, model, error_type });
         }

@@ -54,6 +54,24 @@ impl Stage {
 /// pipeline. A measured call of that stage was none then: it enters no metric of calls.
 ///
 /// Call it before the stage ends; of a stage that gives a stream, before the stream is handed out.
+///
+/// ```
+/// # use std::collections::HashMap;
+/// use llmperf_rag::{Work as _, from_cache, generation};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let answers = HashMap::from([("fog?", "take a coat")]);
+/// let answer = generation().provider("openai").model("gpt-4o-mini").run(async {
+///     if let Some(answer) = answers.get("fog?") {
+///         from_cache();
+///         return Ok(answer.to_string());
+///     }
+///     // … ask the model
+/// #   std::io::Result::Ok(String::new())
+/// });
+/// assert_eq!(answer.await?, "take a coat");
+/// # Ok(()) }
+/// ```
 pub fn from_cache() {
     let (stage, pipeline) = here();
     match stage {
