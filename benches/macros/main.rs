@@ -46,13 +46,13 @@ fn main() {
         .configure_from_args();
     let sdk = Sdk::new();
     for (name, function) in ALL {
-        recorded(&mut criterion, &sdk, name, |n| drop(black_box(function(n))));
+        recorded(&mut criterion, &sdk, name, |n| _ = black_box(function(n)));
     }
-    recorded(&mut criterion, &sdk, "tool, async", |n| drop(black_box(polled(asynchronous(n)))));
+    recorded(&mut criterion, &sdk, "tool, async", |n| _ = black_box(polled(asynchronous(n))));
     for (name, function) in ALL {
-        not_installed(&mut criterion, name, |n| drop(black_box(function(n))));
+        not_installed(&mut criterion, name, |n| _ = black_box(function(n)));
     }
-    not_installed(&mut criterion, "tool, async", |n| drop(black_box(polled(asynchronous(n)))));
+    not_installed(&mut criterion, "tool, async", |n| _ = black_box(polled(asynchronous(n))));
     bare_futures(&mut criterion);
     // Last: from here on a subscriber has been seen, and callsites ask for one.
     against_tracing(&mut criterion, &sdk);
@@ -83,7 +83,7 @@ fn recorded(criterion: &mut Criterion, sdk: &Sdk, name: &'static str, function: 
     Race::new(
         leaked(format!("{name}, recorded")),
         [
-            Contestant::new("the bare function", |count| times(count, |n| drop(black_box(bare(n))))),
+            Contestant::new("the bare function", |count| times(count, |n| _ = black_box(bare(n)))),
             Contestant::new("by hand: span and records", |count| {
                 times(count, |n| drop(black_box(by_hand.measure(|| bare(n)))));
             }),
@@ -100,12 +100,12 @@ fn not_installed(criterion: &mut Criterion, name: &'static str, function: impl F
     Race::new(
         leaked(format!("{name}, nothing installed")),
         [
-            Contestant::new("the bare function", |count| times(count, |n| drop(black_box(bare(n))))),
+            Contestant::new("the bare function", |count| times(count, |n| _ = black_box(bare(n)))),
             Contestant::new("by hand: the same calls of the API", |count| {
                 times(count, |n| drop(black_box(by_hand.measure(|| bare(n)))));
             }),
             Contestant::new("the attribute", |count| times(count, function)),
-            Contestant::new("#[tracing::instrument]", |count| times(count, |n| drop(black_box(instrumented(n))))),
+            Contestant::new("#[tracing::instrument]", |count| times(count, |n| _ = black_box(instrumented(n)))),
         ],
     )
     .ratio("the attribute / by hand", NOT_INSTALLED, |[_, by_hand, attribute, _]| attribute / by_hand)
@@ -136,12 +136,12 @@ fn against_tracing(criterion: &mut Criterion, sdk: &Sdk) {
             Contestant::timed("#[tracing::instrument], a span alone", |count| {
                 tracing::dispatcher::with_default(&subscriber, || {
                     let started = Instant::now();
-                    times(count, |n| drop(black_box(instrumented(n))));
+                    times(count, |n| _ = black_box(instrumented(n)));
                     started.elapsed()
                 })
             }),
             Contestant::new("#[tool], span and records", |count| {
-                instrumentation.sync_scope(|| times(count, |n| drop(black_box(tool(n)))));
+                instrumentation.sync_scope(|| times(count, |n| _ = black_box(tool(n))));
             }),
         ],
     )

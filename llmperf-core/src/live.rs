@@ -58,7 +58,7 @@ impl Live {
     pub(crate) fn new(instrumentation: Instrumentation, provider: Text, model: Text) -> Self {
         let (clock, context) = (instrumentation.clock(), current::current());
         let (start, around) = (clock.tick(), scope::innermost(&context));
-        let anchor = around.as_ref().and_then(|frame| frame.anchor(clock));
+        let anchor = around.and_then(|frame| frame.anchor(clock));
         let begun = anchor.map_or_else(|| clock.wall(), |anchor| anchor.wall_at(start, clock));
         Self {
             spec: Spec::new(provider, model),
@@ -81,9 +81,14 @@ impl Live {
     }
 
     pub(crate) fn set_parent(&mut self, parent: Context) {
-        if self.armed.is_none() {
-            self.context = parent;
+        if self.armed.is_some() {
+            return;
         }
+        let (start, clock) = (self.marks.start(), self.clock());
+        // A call that was made before the run is older than that: its own reading of the clock stands.
+        let anchor = scope::innermost(&parent).and_then(|frame| frame.anchor(clock)).filter(|run| run.tick <= start);
+        self.begun = anchor.map_or(self.begun, |anchor| anchor.wall_at(start, clock));
+        self.context = parent;
     }
 
     pub(crate) fn nanos_from_start_until(&self, at: Instant) -> u64 {

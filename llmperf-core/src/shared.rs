@@ -165,6 +165,25 @@ impl Shared {
         context.get::<Self>()
     }
 
+    /// The one of a context, while its call lives.
+    pub(crate) fn live_in(context: &Context) -> Option<&Self> {
+        Self::of(context).filter(|shared| shared.live.load(Ordering::Acquire))
+    }
+
+    /// The context as if no call lived in it.
+    pub(crate) fn hidden(&self, context: &Context) -> Context {
+        context.with_value(Self {
+            side: self.side,
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            work: self.work,
+            clock: self.clock.clone(),
+            start: self.start,
+            live: AtomicBool::new(false),
+            given: OnceLock::new(),
+        })
+    }
+
     /// Whether a call like this, made inside this one, is a part of it. A transport's is, whatever its names, unless it does
     /// other work: what embeds a query for a chat is no attempt at the chat.
     fn takes_in(&self, spec: &Spec) -> bool {
@@ -241,9 +260,7 @@ pub struct CallHandle(Context);
 /// shows its call until its first event only: by then the request has left.
 #[must_use]
 pub fn current_call() -> Option<CallHandle> {
-    current::map_current(|context| {
-        Shared::of(context).filter(|shared| shared.live.load(Ordering::Acquire)).map(|_| CallHandle(context.clone()))
-    })
+    current::map_current(|context| Shared::live_in(context).map(|_| CallHandle(context.clone())))
 }
 
 impl CallHandle {

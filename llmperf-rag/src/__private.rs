@@ -6,7 +6,7 @@ pub mod judging;
 mod values;
 
 pub use answers::{Asks, answered, streamed, streamed_as_is, try_streamed};
-pub use failing::{ByDyn, ByHeld, BySource, Fails};
+pub use failing::{ByDyn, ByHeld, ByKind, Fails};
 pub use judging::{Judged, JudgedError, JudgedItem};
 pub use llmperf_core::{
     __private::{called, items_of, judged, output_of},

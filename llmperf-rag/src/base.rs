@@ -1,6 +1,6 @@
 //! What all stages have: names, the user's own settings, the frame, the shared part of beginning and end.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use llmperf_core::{
     opentelemetry::KeyValue,
@@ -44,7 +44,8 @@ impl Base {
             labels: self.custom.labels().clone(),
             ..Key::default()
         };
-        let frame = Frame::new(beginning.instrumentation.clone(), key, self.k.or(self.top_k), pipeline);
+        let from = beginning.instrumentation.clone();
+        let frame = Frame::new(from, key, self.with().clone(), self.k.or(self.top_k), pipeline);
         let frame = Arc::new(frame);
         self.frame = Some(Arc::clone(&frame));
         frame
@@ -67,21 +68,21 @@ impl Base {
     }
 
     /// A span's name: what is done, and with what.
-    pub(crate) fn span_name(&self, done: &'static str) -> std::borrow::Cow<'static, str> {
-        match self.with() {
+    pub(crate) fn span_name(&self, done: &'static str) -> Cow<'static, str> {
+        match self.with().as_str() {
             "" => done.into(),
             with => format!("{done} {with}").into(),
         }
     }
 
-    /// What it works with: store or model, else its name.
-    fn with(&self) -> &str {
-        [&self.store, &self.model, &self.name].map(Text::as_str).into_iter().find(|name| !name.is_empty()).unwrap_or("")
+    /// What it works with: store or model, else its name; else empty.
+    fn with(&self) -> &Text {
+        let named = [&self.store, &self.model].into_iter().find(|name| !name.as_str().is_empty());
+        named.unwrap_or(&self.name)
     }
 
     pub(crate) fn title(&self) -> Title {
-        let detail = [&self.store, &self.model, &self.name].into_iter().find(|name| !name.as_str().is_empty());
-        Title::new(SeriesKind::Stage, self.stage.as_str(), detail.cloned().unwrap_or_default())
+        Title::new(SeriesKind::Stage, self.stage.as_str(), self.with().clone())
     }
 
     /// The stage has ended: its duration.
@@ -174,6 +175,15 @@ macro_rules! setters {
         pub fn query(mut self, query: impl Into<llmperf_core::part::Text>) -> Self {
             self.query = query.into();
             self
+        }
+    };
+    (@ from_cache) => {
+        /// What it gives came from a cache.
+        #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
+        pub fn from_cache(&mut self) {
+            if let Some(frame) = &self.base.frame {
+                frame.mark_from_cache();
+            }
         }
     };
     (@ relevant) => {

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use llmperf_core::{
-    Classify, Guard, Output, Recorder, Verdict, Work, WorkFuture,
+    Classify, Output, Recorder, Verdict, Work,
     opentelemetry::{Context, KeyValue},
     part::{Beginning, Ended, Opening, Text, Title},
 };
@@ -43,11 +43,7 @@ impl Embedding {
     setters!(name, provider, model);
 
     /// Awaits the vectors as this stage; the closure says what the answer carries: usage.
-    pub fn answer_with<F, T, E, By, R>(
-        self,
-        request: F,
-        reads: R,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E>>
+    pub fn answer_with<F, T, E, By, R>(self, request: F, reads: R) -> impl Future<Output = Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         R: FnOnce(&T) -> Output<'_>,
@@ -80,9 +76,10 @@ impl Embedding {
 
     /// The vector came from a cache: no model was asked. The call is withdrawn: nothing is recorded of it but its span,
     /// renamed `embed`. Say it before the answer is told.
+    #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
     pub fn from_cache(&mut self) {
         if let Some(frame) = &self.base.frame {
-            frame.is_from_cache();
+            frame.mark_from_cache();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use futures_core::Stream;
 use llmperf_core::{
     ByItem, Carries, Classify, Guard, MeasureStream as _, Measured, Output, Recorder, TryWith, Verdict, With, Work,
-    WorkFuture, WorkStream,
+    WorkStream,
     opentelemetry::{Context, KeyValue},
     part::{Beginning, Ended, Opening, Text, Title},
 };
@@ -60,12 +60,15 @@ impl Generation {
         self
     }
 
+    /// Whether the answer is asked for as a stream: if that fails before it begins, the objectives of streams are missed.
+    /// What awaits a stream says so itself.
+    pub fn streams(mut self, streams: bool) -> Self {
+        self.asked.streams = streams;
+        self
+    }
+
     /// Awaits a whole answer as this stage; the closure says what it carries: text, usage, finish reason.
-    pub fn answer_with<F, T, E, By, R>(
-        self,
-        request: F,
-        reads: R,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E>>
+    pub fn answer_with<F, T, E, By, R>(self, request: F, reads: R) -> impl Future<Output = Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         R: FnOnce(&T) -> Output<'_>,
@@ -81,10 +84,7 @@ impl Generation {
     }
 
     /// Awaits a request that gives a stream whose items know what they carry; the stage ends with the stream.
-    pub fn open<F, S, E, By>(
-        self,
-        request: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<S, E>) -> Result<AnswerStream<S, ByItem>, E>>
+    pub fn open<F, S, E, By>(self, request: F) -> impl Future<Output = Result<AnswerStream<S, ByItem>, E>>
     where
         F: Future<Output = Result<S, E>>,
         S: Stream<Item: Carries>,
@@ -98,7 +98,7 @@ impl Generation {
         self,
         request: F,
         reads: R,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<S, E>) -> Result<AnswerStream<S, With<R>>, E>>
+    ) -> impl Future<Output = Result<AnswerStream<S, With<R>>, E>>
     where
         F: Future<Output = Result<S, E>>,
         S: Stream,
@@ -113,7 +113,7 @@ impl Generation {
         self,
         request: F,
         reads: R,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<S, E>) -> Result<AnswerStream<S, TryWith<R, ByItems>>, E>>
+    ) -> impl Future<Output = Result<AnswerStream<S, TryWith<R, ByItems>>, E>>
     where
         F: Future<Output = Result<S, E>>,
         S: Stream<Item = Result<T, I>>,
@@ -128,14 +128,14 @@ impl Generation {
         self,
         request: F,
         measure: impl FnOnce(S, Recorder) -> Measured<S, R>,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<S, E>) -> Result<AnswerStream<S, R>, E>>
+    ) -> impl Future<Output = Result<AnswerStream<S, R>, E>>
     where
         F: Future<Output = Result<S, E>>,
         S: Stream,
         E: Classify<By>,
         Measured<S, R>: Stream<Item = S::Item>,
     {
-        self.run_then(request, |mut guard, result: Result<S, E>| match result {
+        self.streams(true).run_then(request, |mut guard, result: Result<S, E>| match result {
             Ok(stream) => {
                 let call = guard.call();
                 let nothing: fn(&mut Guard<Self>, &S::Item) = |_, _| {};
@@ -169,9 +169,10 @@ impl Generation {
 
     /// The answer came from a cache: no model was asked. The call is withdrawn: nothing is recorded of it but its span,
     /// renamed `generate`, and stage and pipeline are marked. Say it before the answer is told or handed out.
+    #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
     pub fn from_cache(&mut self) {
         if let Some(frame) = &self.base.frame {
-            frame.is_from_cache();
+            frame.mark_from_cache();
         }
     }
 }

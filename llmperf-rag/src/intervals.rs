@@ -34,3 +34,35 @@ impl Intervals {
         known.then(|| self.apart.iter().map(|(start, end)| end.saturating_sub(*start)).sum())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn covered(intervals: &[(u64, u64)]) -> Option<u64> {
+        let mut all = Intervals::default();
+        for (began, length) in intervals {
+            all.add(Duration::from_millis(*began), Duration::from_millis(began + length));
+        }
+        all.covered().map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    #[test]
+    fn nothing_covers_nothing_that_is_known_and_an_empty_interval_covers_none_of_the_time() {
+        assert_eq!(covered(&[]), None);
+        assert_eq!(covered(&[(5, 0)]), Some(0));
+        assert_eq!(covered(&[(5, 5), (10, 5), (0, 1)]), Some(11));
+        assert_eq!(covered(&[(0, 100), (10, 5), (90, 20)]), Some(110));
+    }
+
+    proptest! {
+        /// Each millisecond counts once, whatever the order in which the intervals end.
+        #[test]
+        fn the_union_is_the_milliseconds_that_lie_in_any(intervals in prop::collection::vec((0..60_u64, 0..20_u64), 1..30)) {
+            let lies_in = |at: u64| intervals.iter().any(|(began, length)| (*began..began + length).contains(&at));
+            prop_assert_eq!(covered(&intervals), Some((0..80).filter(|at| lies_in(*at)).count() as u64));
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use llmperf_core::{
     Outcome,
     opentelemetry::KeyValue,
-    part::{CappedNames, Custom, Labels, SetKey, Text},
+    part::{CappedNames, Custom, Ended, Labels, SetKey, Text},
     semconv::{self as name, rag},
 };
 
@@ -94,6 +94,11 @@ impl SetKey for Key {
             ..Self::default()
         }
     }
+}
+
+/// The `error.type` of a failure; empty without one.
+pub(crate) fn error_type(ended: &Ended<'_>) -> Text {
+    ended.error_type.map(|error_type| error_type.to_owned().into()).unwrap_or_default()
 }
 
 /// What tells series of the convention's duration of retrievals apart.

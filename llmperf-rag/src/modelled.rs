@@ -16,6 +16,8 @@ use crate::{Stage, base::Base, stage::Frame};
 pub(crate) struct Asked {
     /// While the stage goes on and its answer is not a stream.
     recorder: Option<Recorder>,
+    /// The answer was asked for as a stream: objectives of streams hold for it, also where it fails before it begins.
+    pub(crate) streams: bool,
 }
 
 impl Asked {
@@ -96,7 +98,8 @@ impl Asked {
             }
             match verdict {
                 Verdict::Complete => recorder.on_answer(Output::ignored()),
-                Verdict::Failed(error_type) => recorder.fail(error_type),
+                Verdict::Failed(error_type) if self.streams => recorder.fail(error_type),
+                Verdict::Failed(error_type) => recorder.on_answer(Output::error(error_type)),
                 _ => {}
             }
         }

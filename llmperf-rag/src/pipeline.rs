@@ -13,7 +13,13 @@ use llmperf_core::{
     stats::{Figure, SeriesKind},
 };
 
-use crate::{intervals::Intervals, key::Key, metrics::Metric, stage::Frame as StageFrame, telemetry::Telemetry};
+use crate::{
+    intervals::Intervals,
+    key::{self, Key},
+    metrics::Metric,
+    stage::Frame as StageFrame,
+    telemetry::Telemetry,
+};
 
 /// A pipeline of retrieval-augmented generation: an INTERNAL span `pipeline {name}` (the conventions have none).
 ///
@@ -70,6 +76,22 @@ pub fn pipeline(name: impl Into<Text>) -> Pipeline {
 
 /// The pipeline that we are in shows its user the first output now, unless it has before: for those that give no stream of
 /// their own.
+///
+/// ```
+/// use llmperf_rag::{Work as _, first_output, pipeline};
+///
+/// # async fn show(_: &str) {}
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// pipeline("support").run(async {
+///     for token in ["take", "a", "coat"] {
+///         show(token).await;
+///         first_output(); // the first time counts
+///     }
+///     std::io::Result::Ok(())
+/// })
+/// .await?;
+/// # Ok(()) }
+/// ```
 pub fn first_output() {
     if let Some(pipeline) = here() {
         pipeline.first_output();
@@ -91,6 +113,7 @@ impl Pipeline {
     }
 
     /// The answer came from a cache.
+    #[allow(clippy::wrong_self_convention, reason = "it says where the answer is from")]
     pub fn from_cache(&mut self) {
         if let Some(frame) = &self.frame {
             frame.answered_from_cache();
@@ -164,7 +187,7 @@ impl Pipeline {
         };
         let with_outcome = key.ended(ended.outcome);
         telemetry.seconds(from, Metric::PipelineDuration, ended.duration, &with_outcome);
-        let error_type = ended.error_type.unwrap_or_default().to_owned().into();
+        let error_type = key::error_type(ended);
         telemetry.count(from, Metric::Pipelines, 1, &Key { error_type, ..with_outcome.clone() });
         let times = [
             (Metric::RetrievalDuration, Figure::Retrieval, sums.retrieval, &with_outcome),

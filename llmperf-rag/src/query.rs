@@ -42,6 +42,20 @@ pub struct Query(Arc<Frame>);
 /// The search or rerank that we are in, to be judged later; none outside of any.
 ///
 /// Inside a function with an attribute there is no guard: this is how to get at it.
+///
+/// ```
+/// use llmperf_rag::{current_query, retrieval};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let mut query = None;
+/// retrieval().store("qdrant").search(async {
+///     query = current_query();
+///     std::io::Result::Ok([("d1", 0.9)])
+/// })
+/// .await?;
+/// assert_eq!(query.map(|query| query.evaluate(&["d1"]).recall), Some(Some(1.0)));
+/// # Ok(()) }
+/// ```
 #[must_use]
 pub fn current_query() -> Option<Query> {
     stage::here().0.map(Query)
@@ -60,7 +74,7 @@ impl Query {
 
     /// Judges what was found by the ground truth, and records it as if it had been known: metrics, statistics, and an event
     /// `gen_ai.evaluation.result` for each figure, with the ids of the span. All absent where the query is not labelled, or no
-    /// documents with ids were told.
+    /// documents with ids were told. Each call of this records: a query is evaluated once.
     pub fn evaluate(&self, truth: &(impl GroundTruth + ?Sized)) -> Quality {
         let (Some(truth), Some(ranking)) = (truth::known(truth), self.0.ranking()) else { return Quality::default() };
         let (from, key, k) = (&self.0.instrumentation, &self.0.key, self.0.k);
@@ -72,9 +86,8 @@ impl Query {
             let telemetry = from.part::<Telemetry>();
             found::record(&quality, from, &telemetry, &found::quality_key(key, k));
             let figures: Vec<_> = found::figures(&quality).collect();
-            let detail = [&key.store, &key.model].into_iter().find(|name| !name.as_str().is_empty());
             let stage = key.stage.map_or("", crate::Stage::as_str);
-            from.record_figures(SeriesKind::Stage, stage, detail.map_or("", |detail| detail.as_str()), &figures);
+            from.record_figures(SeriesKind::Stage, stage, self.0.detail.as_str(), &figures);
             emit(&quality, self.0.span(), k);
         });
         quality

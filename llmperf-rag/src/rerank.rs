@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use llmperf_core::{
-    Classify, Guard, Verdict, Work, WorkFuture,
+    Classify, Verdict, Work,
     opentelemetry::{Context, KeyValue, trace::SpanKind},
     part::{Beginning, Ended, Opening, Title},
     semconv::rag as name,
@@ -42,7 +42,7 @@ pub fn rerank() -> Rerank {
 }
 
 impl Rerank {
-    setters!(name, provider, model, top_k, k, relevant);
+    setters!(name, provider, model, top_k, k, relevant, from_cache);
 
     /// The documents that are put into order, as they stood before, with their scores.
     pub fn candidates(mut self, candidates: &(impl Retrieved + ?Sized)) -> Self {
@@ -57,10 +57,7 @@ impl Rerank {
     }
 
     /// Awaits the rerank as this stage: `Ok` tells the new order, `Err` is an error, a drop cancelled.
-    pub fn reorder<F, T, E, By>(
-        self,
-        rerank: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    pub fn reorder<F, T, E, By>(self, rerank: F) -> impl Future<Output = Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         T: Retrieved,
@@ -93,13 +90,6 @@ impl Rerank {
     /// The ground truth, where it is known only after the rerank began.
     pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
         self.found.set_truth(truth);
-    }
-
-    /// The answer came from a cache.
-    pub fn from_cache(&mut self) {
-        if let Some(frame) = &self.base.frame {
-            frame.is_from_cache();
-        }
     }
 
     /// A handle by which the quality can be told later; none before it began, or where nothing is measured.

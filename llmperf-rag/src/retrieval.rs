@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use llmperf_core::{
-    Classify, Guard, Objective, Verdict, Work, WorkFuture,
+    Classify, Objective, Verdict, Work,
     opentelemetry::{Context, KeyValue, trace::SpanKind},
     part::{Beginning, Ended, Opening, Text, Title},
     semconv::{self as name, rag},
@@ -13,7 +13,7 @@ use crate::{
     Document, GroundTruth, Query, Retrieved, Stage,
     base::{Base, setters},
     found::Found,
-    key::{ConventionKey, Key},
+    key::{self, ConventionKey, Key},
     metrics::Metric,
 };
 
@@ -46,13 +46,10 @@ pub fn retrieval() -> Retrieval {
 }
 
 impl Retrieval {
-    setters!(name, store, provider, model, top_k, k, query, relevant);
+    setters!(name, store, provider, model, top_k, k, query, relevant, from_cache);
 
     /// Awaits the search as this stage: `Ok` tells what was found, `Err` is an error, a drop cancelled.
-    pub fn search<F, T, E, By>(
-        self,
-        search: F,
-    ) -> WorkFuture<F, Self, impl FnOnce(Guard<Self>, Result<T, E>) -> Result<T, E> + Send>
+    pub fn search<F, T, E, By>(self, search: F) -> impl Future<Output = Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,
         T: Retrieved,
@@ -85,13 +82,6 @@ impl Retrieval {
     /// The ground truth, where it is known only after the search began.
     pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
         self.found.set_truth(truth);
-    }
-
-    /// The answer came from a cache.
-    pub fn from_cache(&mut self) {
-        if let Some(frame) = &self.base.frame {
-            frame.is_from_cache();
-        }
     }
 
     /// A handle by which the quality can be told later; none before it began, or where nothing is measured.
@@ -128,20 +118,19 @@ impl Work for Retrieval {
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
         let Some((telemetry, frame)) = self.base.ended(ended) else { return };
-        let (error_type, from) = (ended.error_type.unwrap_or_default().to_owned().into(), ended.instrumentation);
-        let convention =
-            ConventionKey { provider: frame.key.provider.clone(), model: frame.key.model.clone(), error_type };
-        telemetry.retrieval(from, ended.duration, &convention);
+        let (from, from_cache) = (ended.instrumentation, frame.was_from_cache());
+        if !from_cache {
+            // The convention knows no caches: what one gave stays out of the store's latency.
+            let error_type = key::error_type(ended);
+            let (provider, model) = (frame.key.provider.clone(), frame.key.model.clone());
+            telemetry.retrieval(from, ended.duration, &ConventionKey { provider, model, error_type });
+        }
         self.found.ended(ended, &telemetry, frame);
         match &frame.pipeline {
             Some(pipeline) => pipeline.retrieved(ended.began, ended.began + ended.duration),
             None => {
-                let key = Key {
-                    stage: None,
-                    provider: Text::default(),
-                    model: Text::default(),
-                    ..frame.key.ended(ended.outcome)
-                };
+                let (provider, model) = Default::default();
+                let key = Key { stage: None, provider, model, from_cache, ..frame.key.ended(ended.outcome) };
                 telemetry.seconds(from, Metric::RetrievalDuration, ended.duration, &key);
                 let judged_by = Key { outcome: None, ..key };
                 let judge = |set: &[KeyValue]| ended.judge(Objective::Retrieval, Some(ended.duration), set);

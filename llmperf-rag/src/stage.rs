@@ -54,10 +54,28 @@ impl Stage {
 /// pipeline. A measured call of that stage was none then: it enters no metric of calls.
 ///
 /// Call it before the stage ends; of a stage that gives a stream, before the stream is handed out.
+///
+/// ```
+/// # use std::collections::HashMap;
+/// use llmperf_rag::{Work as _, from_cache, generation};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let answers = HashMap::from([("fog?", "take a coat")]);
+/// let answer = generation().provider("openai").model("gpt-4o-mini").run(async {
+///     if let Some(answer) = answers.get("fog?") {
+///         from_cache();
+///         return Ok(answer.to_string());
+///     }
+///     // … ask the model
+/// #   std::io::Result::Ok(String::new())
+/// });
+/// assert_eq!(answer.await?, "take a coat");
+/// # Ok(()) }
+/// ```
 pub fn from_cache() {
     let (stage, pipeline) = here();
     match stage {
-        Some(stage) => stage.is_from_cache(),
+        Some(stage) => stage.mark_from_cache(),
         None => {
             if let Some(pipeline) = pipeline {
                 pipeline.answered_from_cache();
@@ -80,6 +98,8 @@ pub(crate) struct Frame {
     pub(crate) instrumentation: Instrumentation,
     /// Its names; without outcome.
     pub(crate) key: Key,
+    /// What it works with, as the statistics call it.
+    pub(crate) detail: Text,
     /// How many documents are judged.
     pub(crate) k: Option<u64>,
     pub(crate) pipeline: Option<Arc<PipelineFrame>>,
@@ -112,11 +132,12 @@ impl Frame {
     pub(crate) fn new(
         instrumentation: Instrumentation,
         key: Key,
+        detail: Text,
         k: Option<u64>,
         pipeline: Option<Arc<PipelineFrame>>,
     ) -> Self {
         let (span, from_cache, told) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        Self { instrumentation, key, k, pipeline, span, from_cache, told }
+        Self { instrumentation, key, detail, k, pipeline, span, from_cache, told }
     }
 
     /// The span of the stage, or of the call that it is.
@@ -131,7 +152,7 @@ impl Frame {
     }
 
     /// Its answer came from a cache.
-    pub(crate) fn is_from_cache(&self) {
+    pub(crate) fn mark_from_cache(&self) {
         self.from_cache.store(true, Ordering::Release);
     }
 

@@ -18,7 +18,8 @@ pub(crate) struct Row {
 
 /// Every metric of calls on the page, in its order.
 pub(crate) fn rows() -> Vec<Row> {
-    all_rows().into_iter().filter(|row| !row.is_of_gpus() && !row.is_of_agents()).collect()
+    let of_a_part = |row: &Row| row.is_of_gpus() || row.is_of_agents() || row.is_of_rag();
+    all_rows().into_iter().filter(|row| !of_a_part(row)).collect()
 }
 
 /// Every metric of GPUs on the page, in its order.
@@ -67,6 +68,10 @@ impl Row {
     fn is_of_agents(&self) -> bool {
         let prefixes = ["llmperf.agent.", "llmperf.tool.", "gen_ai.invoke_", "gen_ai.execute_tool.", "mcp."];
         prefixes.iter().any(|prefix| self.name.starts_with(prefix))
+    }
+
+    fn is_of_rag(&self) -> bool {
+        self.name.starts_with("llmperf.rag.")
     }
 
     /// Its name in Prometheus, as its PromQL has it; without `_bucket` for a histogram.

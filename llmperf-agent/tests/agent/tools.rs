@@ -264,3 +264,16 @@ fn two_of_a_kind_and_repetitions_of_other_runs_are_no_loop() {
     assert!(probe.points("llmperf.agent.repeated_calls").is_empty());
     assert!(!probe.spans().iter().any(|span| attribute(span, "llmperf.agent.repeats").is_some()));
 }
+
+#[test]
+fn calls_that_end_after_their_run_are_no_loop_of_it() {
+    let probe = Probe::new();
+    probe.instrumentation().sync_scope(|| {
+        let mut guard = run("desk").start();
+        let late: Vec<_> = guard.in_scope(|| (0..4).map(|_| tool("weather").arguments("Lisbon").start()).collect());
+        guard.complete();
+        late.into_iter().for_each(llmperf_agent::Guard::complete);
+    });
+    assert!(probe.points("llmperf.agent.repeated_calls").is_empty());
+    assert_eq!(probe.count("llmperf.tool.calls"), 4.0);
+}

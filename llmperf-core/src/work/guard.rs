@@ -24,7 +24,9 @@ use crate::{
     journal::Journal,
     outcome::{PANIC, TIMEOUT},
     scope::{self, Anchor, Frame, Framed, Scope},
+    shared::Shared,
     span,
+    stats::SeriesKind,
 };
 
 /// Work that is going on. It gives what is asked of the work itself by `Deref`.
@@ -167,6 +169,9 @@ impl Alive {
         let frames = scope::innermost(parent);
         let given = frames.as_ref().and_then(Frame::instrumentation);
         let instrumentation = given.cloned().unwrap_or_else(Instrumentation::global);
+        let apart = || instrumentation.guarded(|| is_apart(work.title().kind)).unwrap_or(false);
+        let hidden = Shared::live_in(parent).filter(|_| apart()).map(|call| call.hidden(parent));
+        let parent = hidden.as_ref().unwrap_or(parent);
         let clock = instrumentation.clock();
         let (start, outer) = (clock.tick(), frames.as_ref().and_then(|frame| frame.anchor(clock)));
         let begun = outer.map_or_else(|| clock.wall(), |anchor| anchor.wall_at(start, clock));
@@ -185,7 +190,7 @@ impl Alive {
         let is_spanned = spanned.is_some();
         let context = spanned.unwrap_or_else(|| parent.clone());
         let valid = context.span().span_context().is_valid();
-        let framed = frames.is_some() || valid || observer.is_some() || journals;
+        let framed = frames.is_some() || valid || observer.is_some() || journals || hidden.is_some();
         let scope = framed.then(|| {
             let anchor = Some(Anchor { wall: begun, tick: start });
             let (instrumentation, journal) = (Some(instrumentation.clone()), journals.then(Box::<Journal>::default));
@@ -214,6 +219,13 @@ impl Alive {
         let deadline = self.instrumentation.guarded(|| work.deadline()).flatten();
         deadline.is_some_and(|limit| clock.nanos_between(self.start, clock.tick()) >= nanos_of(limit))
     }
+}
+
+/// Work of which a call that lives around it knows nothing: a tool that a model's stream runs asks models of its own. What
+/// it asks is no attempt at that call. A stage is nearer: the call may be what it consists of.
+fn is_apart(kind: SeriesKind) -> bool {
+    use SeriesKind::{Agent, Pipeline, Plan, Step, Tool, Workflow};
+    matches!(kind, Pipeline | Agent | Step | Plan | Tool | Workflow)
 }
 
 /// Judges the work if the code between its making and its survival panics. The work ends with its guard: what goes on

@@ -14,3 +14,4 @@ mod reentrancy;
 mod script;
 mod spans;
 mod transports;
+mod withdrawn;

@@ -214,7 +214,7 @@ fn a_tail_that_grows_while_the_mean_does_not_is_told_by_the_slowest() {
 #[test]
 fn one_odd_run_among_the_slowest_names_nothing() {
     let now = |number: usize| {
-        let (slow, odd) = (number % 10 == 0, number == 50);
+        let (slow, odd) = (number.is_multiple_of(10), number == 50);
         [30, if odd { 4_160 } else { 160 }, if slow { 3_380 } else { 880 }, 20, 100]
     };
     assert_eq!(named(100, |_| USUAL, now), Some(vec!["rerank".to_owned()]));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::needless_pass_by_value, reason = "tests are read, not called")]
 
+mod closing;
 mod concurrency;
 mod custom;
 mod diagnosis;

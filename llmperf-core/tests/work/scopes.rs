@@ -10,7 +10,7 @@ use llmperf_core::{
     FinishedCall, InCurrentScope as _, Instrumentation, Observer, Scope, Work as _, chat,
     opentelemetry::Context,
     part::{Beginning, Ended, Opening, Title},
-    stats::SeriesKind,
+    stats::{SeriesKind, Window},
     testing::Probe,
 };
 
@@ -125,6 +125,44 @@ fn work_does_not_leak_between_tasks_that_take_turns() {
     }));
     let inner = |name: &str| format!("  tool {name}\n").repeat(3);
     assert_eq!(probe.tree(), format!("pipeline one\n{}pipeline two\n{}", inner("a"), inner("b")));
+}
+
+/// A model's stream that runs its tools itself: what they ask of the same model is no attempt at the call that goes on.
+#[test]
+fn what_a_tool_asks_inside_a_live_call_is_a_call_of_its_own() {
+    let probe = Probe::new();
+    let attempts = probe.instrumentation().sync_scope(|| {
+        let mut outer = chat("openai", "gpt-4o").start();
+        outer.in_scope(|| {
+            assert!(llmperf_core::current_call().is_some());
+            tool("summary").in_scope(
+                || {
+                    assert!(llmperf_core::current_call().is_none());
+                    let mut inner = chat("openai", "gpt-4o").start();
+                    inner.in_scope(|| drop(chat("api.openai.com", "").transport().start()));
+                    assert_eq!(inner.finish().attempts, Some(1), "its own transport joins it as ever");
+                },
+                |guard, ()| guard.complete(),
+            );
+            stage("retrieve", "").in_scope(|| drop(chat("openai", "gpt-4o").start()), |guard, ()| guard.complete());
+        });
+        outer.finish().attempts
+    });
+    assert_eq!(attempts, Some(1), "the one in the stage");
+    assert_eq!(probe.count("llmperf.client.calls"), 2.0);
+}
+
+#[test]
+fn so_it_is_without_a_tracer_and_without_a_run() {
+    let mut outer = chat("openai", "asked by a lone tool").start();
+    outer.in_scope(|| {
+        let inner = || drop(chat("openai", "asked by a lone tool").start());
+        tool("summary").in_scope(inner, |guard, ()| guard.complete());
+    });
+    let _ = outer.finish();
+    let snapshot = Instrumentation::global().snapshot();
+    let calls = snapshot.call("openai", "asked by a lone tool").unwrap().window(Window::SinceStart).unwrap();
+    assert_eq!(calls.outcomes.all(), 2);
 }
 
 /// Counts the calls that end inside.

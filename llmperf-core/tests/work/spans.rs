@@ -130,6 +130,23 @@ fn spans_end_within_their_parents_whatever_is_done_to_the_system_s_clock() {
     assert!(roots().last().unwrap().start_time < run.start_time, "the control: outside of it the clock is what it is");
 }
 
+/// A call that is given its parent by hand takes its times from there, like one that is made there.
+#[test]
+fn a_call_with_a_given_parent_ends_within_it() {
+    let probe = Probe::new();
+    probe.instrumentation().sync_scope(|| {
+        let run = agent("desk").start();
+        probe.clock().set_wall_back(Duration::from_secs(60));
+        probe.clock().advance(Duration::from_millis(5));
+        let call = probe.chat("openai", "gpt-4o").parent(run.context()).start();
+        probe.clock().advance(Duration::from_millis(5));
+        drop(call);
+        run.complete();
+    });
+    assert_eq!(probe.tree(), "agent desk\n  chat gpt-4o\n");
+    assert_within_parents(&probe.spans());
+}
+
 #[test]
 fn the_real_clock_keeps_spans_within_their_parents_too() {
     let probe = Probe::new();

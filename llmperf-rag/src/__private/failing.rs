@@ -4,18 +4,19 @@ use std::{any::type_name, error::Error, io};
 
 use llmperf_core::{Failure, Verdict};
 
-/// Errors that can be named. `By` is inferred.
+/// Errors that tell what they are by more than their type. `By` is inferred: no type is told in two of these ways.
 ///
-/// Unlike [`Classify`](llmperf_core::Classify) it asks for no `'static`: an error that borrows is an error too.
+/// Unlike [`Classify`](llmperf_core::Classify) it asks for no `'static`, and leaves out what is no more than an
+/// [`Error`]: an error that borrows is one too.
 pub trait Fails<By> {
     /// How what gave it ended.
     fn verdict(&self) -> Verdict;
 }
 
-/// Named by its source, else by its type.
+/// Named by its kind.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct BySource;
+pub struct ByKind;
 
 /// Named by what it holds.
 #[derive(Debug)]
@@ -27,10 +28,9 @@ pub struct ByHeld;
 #[non_exhaustive]
 pub struct ByDyn;
 
-impl<E: Error> Fails<BySource> for E {
+impl Fails<ByKind> for io::Error {
     fn verdict(&self) -> Verdict {
-        let source = self.source().map(Failure::of_dyn).filter(Failure::is_transport);
-        source.map_or_else(|| Verdict::failed(name_of::<E>()), Verdict::from)
+        Failure::of(self).into()
     }
 }
 
@@ -51,9 +51,10 @@ macro_rules! boxes {
 }
 boxes!(Box<dyn Error>, Box<dyn Error + Send>);
 
-/// An I/O error: by its kind.
-pub(super) fn of_io(error: &io::Error) -> Verdict {
-    Failure::of(error).into()
+/// Any other error: by its source, else by its type.
+pub(super) fn of_type<E: Error>(error: &E) -> Verdict {
+    let source = error.source().map(Failure::of_dyn).filter(Failure::is_transport);
+    source.map_or_else(|| Verdict::failed(name_of::<E>()), Verdict::from)
 }
 
 /// What cannot be named.

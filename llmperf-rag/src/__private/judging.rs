@@ -4,7 +4,7 @@
 //! `&self` of `&&&&Judged`, `&&&&&Judged`, `&&&Judged`, `&&Judged`, `&Judged`, `Judged`, in this order, so that there are six
 //! levels, and each is left out where its bounds do not hold. What is known of documents and of errors falls by one level each:
 //!
-//! | documents \ error | I/O | named | any |
+//! | documents \ error | [telling](Fails) | [`Error`](std::error::Error) | any |
 //! |---|---|---|---|
 //! | [`Retrieved`] | A | B | C |
 //! | [counted](Counted) | B | C | D |
@@ -15,7 +15,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque},
-    io,
+    error,
     rc::Rc,
     sync::Arc,
 };
@@ -90,11 +90,19 @@ pub trait Notes: Work {
 
     /// One more of which nothing is known.
     fn found_any(&mut self) {}
+
+    /// A stream was asked for.
+    fn asked_for_stream(&mut self) {}
 }
 
 impl Notes for Embedding {}
-impl Notes for Generation {}
 impl Notes for Pipeline {}
+
+impl Notes for Generation {
+    fn asked_for_stream(&mut self) {
+        self.asked.streams = true;
+    }
+}
 
 macro_rules! finds {
     ($($stage:ty),*) => {
@@ -128,7 +136,7 @@ pub mod how {
     #[non_exhaustive]
     pub struct Documents;
 
-    /// By an error that can be named.
+    /// By an error that tells what it is.
     #[non_exhaustive]
     pub struct Named<By>(PhantomData<By>);
 
@@ -138,10 +146,10 @@ pub mod how {
         }
     }
 
-    /// By an I/O error.
+    /// By an error of which no more is known than its type.
     #[derive(Debug)]
     #[non_exhaustive]
-    pub struct Io;
+    pub struct Typed;
 
     /// By nothing.
     #[derive(Debug)]
@@ -218,6 +226,12 @@ fn failed<W: Notes>(guard: &mut Guard<W>, verdict: Verdict) -> Verdict {
     verdict
 }
 
+/// What came in the place of a stream.
+fn instead<W: Notes>(guard: &mut Guard<W>, verdict: Verdict) -> Verdict {
+    guard.asked_for_stream();
+    verdict
+}
+
 macro_rules! judges {
     ($($level:ident<$how:ty> $carrier:ty [$($bounds:tt)*] |$guard:ident, $value:ident| $verdict:expr;)*) => {
         $(impl<$($bounds)*> $level<$how> for $carrier {
@@ -239,51 +253,54 @@ macro_rules! result {
 }
 
 judges! {
-    A<how::Io> &&&&Judged<'_, Result<T, io::Error>> [T: Retrieved]
-        |guard, value| result!(value, found => listed(guard, found), error => failing::of_io(error));
+    A<how::Named<By>> &&&&Judged<'_, Result<T, Error>> [T: Retrieved, Error: Fails<By>, By]
+        |guard, value| result!(value, found => listed(guard, found), error => error.verdict());
     A<how::Documents> &&&&Judged<'_, Option<T>> [T: Retrieved]
         |guard, value| value.as_ref().map_or(Verdict::Complete, |found| listed(guard, found));
     A<how::Documents> &&&&Judged<'_, T> [T: Retrieved]
         |guard, value| listed(guard, value);
-    B<how::Named<By>> &&&&&Judged<'_, Result<T, Error>> [T: Retrieved, Error: Fails<By>, By]
-        |guard, value| result!(value, found => listed(guard, found), error => error.verdict());
-    B<how::Io> &&&&&Judged<'_, Result<T, io::Error>> [T: Counted]
-        |guard, value| result!(value, found => counted(guard, found), error => failing::of_io(error));
+    B<how::Typed> &&&&&Judged<'_, Result<T, Error>> [T: Retrieved, Error: error::Error]
+        |guard, value| result!(value, found => listed(guard, found), error => failing::of_type(error));
+    B<how::Named<By>> &&&&&Judged<'_, Result<T, Error>> [T: Counted, Error: Fails<By>, By]
+        |guard, value| result!(value, found => counted(guard, found), error => error.verdict());
     B<how::Any> &&&&&Judged<'_, Option<T>> [T: Counted]
         |guard, value| value.as_ref().map_or(Verdict::Complete, |found| counted(guard, found));
     B<how::Any> &&&&&Judged<'_, T> [T: Counted]
         |guard, value| counted(guard, value);
     C<how::Documents> &&&Judged<'_, Result<T, Error>> [T: Retrieved, Error]
         |guard, value| result!(value, found => listed(guard, found), _error => failing::unnamed());
-    C<how::Named<By>> &&&Judged<'_, Result<T, Error>> [T: Counted, Error: Fails<By>, By]
-        |guard, value| result!(value, found => counted(guard, found), error => error.verdict());
-    C<how::Io> &&&Judged<'_, Result<T, io::Error>> [T]
-        |_guard, value| result!(value, _found => Verdict::Complete, error => failing::of_io(error));
+    C<how::Typed> &&&Judged<'_, Result<T, Error>> [T: Counted, Error: error::Error]
+        |guard, value| result!(value, found => counted(guard, found), error => failing::of_type(error));
+    C<how::Named<By>> &&&Judged<'_, Result<T, Error>> [T, Error: Fails<By>, By]
+        |_guard, value| result!(value, _found => Verdict::Complete, error => error.verdict());
     D<how::Any> &&Judged<'_, Result<T, Error>> [T: Counted, Error]
         |guard, value| result!(value, found => counted(guard, found), _error => failing::unnamed());
-    D<how::Named<By>> &&Judged<'_, Result<T, Error>> [T, Error: Fails<By>, By]
-        |_guard, value| result!(value, _found => Verdict::Complete, error => error.verdict());
+    D<how::Typed> &&Judged<'_, Result<T, Error>> [T, Error: error::Error]
+        |_guard, value| result!(value, _found => Verdict::Complete, error => failing::of_type(error));
     E<how::Any> &Judged<'_, Result<T, Error>> [T, Error]
         |_guard, value| result!(value, _found => Verdict::Complete, _error => failing::unnamed());
     F<how::Any> Judged<'_, T> [T: ?Sized]
         |_guard, _value| Verdict::Complete;
 
-    A<how::Io> &&&&JudgedError<'_, io::Error> [] |_guard, error| failing::of_io(error);
-    B<how::Named<By>> &&&&&JudgedError<'_, Error> [Error: Fails<By>, By] |_guard, error| error.verdict();
-    F<how::Any> JudgedError<'_, Error> [Error: ?Sized] |_guard, _error| failing::unnamed();
+    A<how::Named<By>> &&&&JudgedError<'_, Error> [Error: Fails<By>, By]
+        |guard, error| instead(guard, error.verdict());
+    B<how::Typed> &&&&&JudgedError<'_, Error> [Error: error::Error]
+        |guard, error| instead(guard, failing::of_type(error));
+    F<how::Any> JudgedError<'_, Error> [Error: ?Sized]
+        |guard, _error| instead(guard, failing::unnamed());
 
-    A<how::Io> &&&&JudgedItem<'_, Result<T, io::Error>> [T: Document]
-        |guard, item| result!(item, found => one(guard, found), error => failed(guard, failing::of_io(error)));
+    A<how::Named<By>> &&&&JudgedItem<'_, Result<T, Error>> [T: Document, Error: Fails<By>, By]
+        |guard, item| result!(item, found => one(guard, found), error => failed(guard, error.verdict()));
     A<how::Documents> &&&&JudgedItem<'_, T> [T: Document]
         |guard, item| one(guard, item);
-    B<how::Named<By>> &&&&&JudgedItem<'_, Result<T, Error>> [T: Document, Error: Fails<By>, By]
-        |guard, item| result!(item, found => one(guard, found), error => failed(guard, error.verdict()));
-    B<how::Io> &&&&&JudgedItem<'_, Result<T, io::Error>> [T]
-        |guard, item| result!(item, _found => any_one(guard), error => failed(guard, failing::of_io(error)));
+    B<how::Typed> &&&&&JudgedItem<'_, Result<T, Error>> [T: Document, Error: error::Error]
+        |guard, item| result!(item, found => one(guard, found), error => failed(guard, failing::of_type(error)));
+    B<how::Named<By>> &&&&&JudgedItem<'_, Result<T, Error>> [T, Error: Fails<By>, By]
+        |guard, item| result!(item, _found => any_one(guard), error => failed(guard, error.verdict()));
     C<how::Documents> &&&JudgedItem<'_, Result<T, Error>> [T: Document, Error]
         |guard, item| result!(item, found => one(guard, found), _error => failed(guard, failing::unnamed()));
-    C<how::Named<By>> &&&JudgedItem<'_, Result<T, Error>> [T, Error: Fails<By>, By]
-        |guard, item| result!(item, _found => any_one(guard), error => failed(guard, error.verdict()));
+    C<how::Typed> &&&JudgedItem<'_, Result<T, Error>> [T, Error: error::Error]
+        |guard, item| result!(item, _found => any_one(guard), error => failed(guard, failing::of_type(error)));
     E<how::Any> &JudgedItem<'_, Result<T, Error>> [T, Error]
         |guard, item| result!(item, _found => any_one(guard), _error => failed(guard, failing::unnamed()));
     F<how::Any> JudgedItem<'_, T> [T: ?Sized]

@@ -83,6 +83,28 @@ fn a_hit_of_a_cache_that_stands_in_withdraws_the_call_of_the_stage() {
 }
 
 #[test]
+fn documents_from_a_cache_stay_out_of_the_stores_latency() {
+    let probe = Probe::new();
+    under(&probe, || async {
+        for from_cache in [true, false] {
+            let search = retrieval().store("qdrant").run_then(async {}, |mut guard, ()| {
+                if from_cache {
+                    guard.from_cache();
+                }
+                guard.complete();
+            });
+            search.await;
+        }
+    });
+    assert_eq!(probe.count("gen_ai.client.operation.duration"), 1.0);
+    for metric in ["llmperf.rag.retrieval.duration", "llmperf.rag.stage.duration"] {
+        let points = probe.points(metric);
+        let cached = points.iter().filter(|point| point.attribute("llmperf.rag.from_cache") == "true").count();
+        assert_eq!((points.len(), cached), (2, 1), "{metric}");
+    }
+}
+
+#[test]
 fn a_vector_from_a_cache_makes_no_answer_from_a_cache() {
     let probe = Probe::new();
     under(&probe, || {

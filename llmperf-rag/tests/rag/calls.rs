@@ -2,9 +2,9 @@
 
 use std::{io, panic, pin::pin};
 
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, executor::block_on, stream};
 use llmperf_core::{
-    Outcome, Sees, Usage, chat,
+    Objective, Outcome, Sees, Slo, Usage, chat,
     stats::SeriesKind,
     testing::{ManualClock, Probe},
 };
@@ -397,4 +397,34 @@ fn a_recorder_of_nothing_measures_nothing() {
         stage.complete();
     });
     assert_eq!(probe.tree(), "generate\n");
+}
+
+#[test]
+fn objectives_of_streams_are_missed_by_a_stream_that_fails_and_not_judged_of_a_whole_answer() {
+    let judged = |end: &dyn Fn()| {
+        let probe = Probe::with(|builder| builder.slos([Slo::new("ttft", Objective::TimeToFirstToken, millis(100))]));
+        probe.instrumentation().sync_scope(end);
+        assert_eq!(probe.count("llmperf.client.calls"), 1.0);
+        probe
+            .points("llmperf.slo.events")
+            .iter()
+            .map(|point| point.attribute("llmperf.slo.met").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+    let whole = || drop(block_on(ask().run(async { Err::<(), _>(refused()) })));
+    assert_eq!(judged(&whole), [""; 0]);
+    let embeds = || drop(block_on(embedding().model("ada").run(async { Err::<(), _>(refused()) })));
+    assert_eq!(judged(&embeds), [""; 0]);
+    let streams = || drop(block_on(ask().open(async { Err::<stream::Empty<&str>, _>(refused()) })));
+    assert_eq!(judged(&streams), ["false"]);
+    let by_hand = || ask().streams(true).start().fail("connection_refused");
+    assert_eq!(judged(&by_hand), ["false"]);
+    let by_attribute = || {
+        use llmperf_rag::__private::{JudgedError, judging::*};
+        let mut guard = ask().start();
+        let verdict = (&&&&&JudgedError(&refused())).judge_generation(&mut guard);
+        guard.end(verdict);
+    };
+    assert_eq!(judged(&by_attribute), ["false"]);
 }

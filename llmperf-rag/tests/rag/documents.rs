@@ -121,6 +121,21 @@ fn quality_that_is_known_later_is_recorded_as_if_it_had_been_known() {
 }
 
 #[test]
+fn quality_that_is_known_later_finds_the_series_of_a_stage_that_has_but_a_name() {
+    let probe = Probe::new();
+    probe.instrumentation().sync_scope(|| {
+        let mut stage = rerank().name("by hand").start();
+        stage.documents(&[("d1", 0.5)]);
+        let query = stage.query_handle().unwrap();
+        stage.complete();
+        query.evaluate(&["d1"]);
+    });
+    let from = probe.instrumentation();
+    assert!(figure(from, SeriesKind::Stage, "rerank", "by hand", Figure::Recall).is_some());
+    assert_eq!(from.snapshot().series.len(), 1);
+}
+
+#[test]
 fn code_inside_a_search_gets_its_handle_and_the_handle_knows_the_span() {
     let probe = Probe::new();
     let query = under(&probe, || async {

@@ -9,7 +9,7 @@ use std::{
 
 use futures::{StreamExt as _, executor::block_on, stream, task::noop_waker};
 use llmperf_core::{stats::Window, testing::Probe};
-use llmperf_rag::{Index, Verdict, Work, assemble, embedding, generation, pipeline, rerank, retrieval};
+use llmperf_rag::{Guard, Index, Verdict, Work, assemble, embedding, generation, pipeline, rerank, retrieval};
 
 use crate::bench::{attribute, millis};
 
@@ -19,7 +19,7 @@ fn ended(probe: &Probe) -> (String, String) {
     let outcome = attribute(&span, "llmperf.outcome");
     let snapshot = probe.instrumentation().snapshot();
     for series in &snapshot.series {
-        let outcomes = serde_json::to_value(&series.window(Window::SinceStart).unwrap().outcomes).unwrap();
+        let outcomes = serde_json::to_value(series.window(Window::SinceStart).unwrap().outcomes).unwrap();
         assert_eq!(outcomes[&outcome], 1, "{series:?}");
     }
     assert!(!snapshot.series.is_empty());
@@ -52,7 +52,7 @@ fn check<W: Work>(sort: &str, make: impl Fn() -> W) {
     });
     with("plain code", ("complete", ""), &|_| make().in_scope(|| (), |guard, ()| guard.complete()));
     with("a value that failed", ("error", "quota"), &|_| {
-        make().in_scope(|| "quota", |guard, code| guard.fail(code));
+        make().in_scope(|| "quota", Guard::fail);
     });
     with("what looks like no code", ("error", "_OTHER"), &|_| make().start().fail("the disk is full"));
     with("panic of a future", ("error", "panic"), &|_| {

@@ -1,5 +1,7 @@
 //! What attributes write: each level of judging, for types of which more or less is known.
 
+#![allow(clippy::needless_borrow, reason = "as the attributes write it, whatever the type")]
+
 use std::{error::Error, fmt, io};
 
 use llmperf_core::{Guard, Verdict, testing::Probe};
@@ -119,6 +121,9 @@ fn errors_are_named_by_kind_source_content_or_type_else_other() {
     assert_eq!(name(judge!(Err::<(), _>(Parse(&text)))), "rag::judging::Parse");
     let boxed = || -> Box<dyn Error + Send + Sync> { Box::new(reset()) };
     assert_eq!(name(judge!(Err::<Opaque, _>(boxed()))), "connection_reset");
+    let shared = || -> std::sync::Arc<dyn Error + Send + Sync> { std::sync::Arc::new(reset()) };
+    assert_eq!(name(judge!(Err::<Opaque, _>(shared()))), "connection_reset", "it holds an error, and is one");
+    assert_eq!(name(judge!(Err::<[(&str, f32); 1], _>(shared()))), "connection_reset");
     let local: Box<dyn Error> = Box::new(reset());
     assert_eq!(name(judge!(Err::<[(&str, f32); 1], _>(local))), "connection_reset");
     assert_eq!(name(judge!(Err::<[(&str, f32); 1], _>("no error type"))), "_OTHER");
