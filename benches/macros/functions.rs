@@ -39,6 +39,23 @@ macro_rules! functions {
 
 functions!(retrieval, rerank, embedding, generation, pipeline, agent, step, tool, workflow);
 
+/// What `#[llmperf::tool]` stands for.
+#[inline(never)]
+pub(crate) fn built(n: u32) -> Result<u32, std::fmt::Error> {
+    use llmperf::{Verdict, Work as _, agent::ToolFailure};
+
+    llmperf::agent::tool("built").in_scope(
+        move || nothing(n),
+        |guard, value| {
+            guard.end(match &value {
+                Ok(_) => Verdict::Complete,
+                Err(error) => ToolFailure::of(error).into(),
+            });
+            value
+        },
+    )
+}
+
 /// An async function, polled once: `tool` as most have it.
 #[inline(never)]
 #[llmperf::tool]

@@ -29,7 +29,7 @@ use opentelemetry::{
 
 use crate::{
     by_hand::ByHand,
-    functions::{ALL, asynchronous, bare, bare_asynchronous, instrumented},
+    functions::{ALL, asynchronous, bare, bare_asynchronous, built, instrumented},
     ratio::{Bar, Contestant, Race},
     setup::{Sdk, scope},
 };
@@ -53,6 +53,7 @@ fn main() {
         not_installed(&mut criterion, name, |n| _ = black_box(function(n)));
     }
     not_installed(&mut criterion, "tool, async", |n| _ = black_box(polled(asynchronous(n))));
+    against_builder(&mut criterion, &sdk);
     bare_futures(&mut criterion);
     // Last: from here on a subscriber has been seen, and callsites ask for one.
     against_tracing(&mut criterion, &sdk);
@@ -109,6 +110,25 @@ fn not_installed(criterion: &mut Criterion, name: &'static str, function: impl F
         ],
     )
     .ratio("the attribute / by hand", NOT_INSTALLED, |[_, by_hand, attribute, _]| attribute / by_hand)
+    .run(criterion);
+}
+
+/// What an attribute costs beside the builder that it calls.
+fn against_builder(criterion: &mut Criterion, sdk: &Sdk) {
+    let Some((_, tool)) = ALL.iter().find(|(name, _)| *name == "tool") else { return };
+    let instrumentation = sdk.instrumentation().build();
+    Race::new(
+        "against the builder, recorded",
+        [
+            Contestant::new("the builder", |count| {
+                instrumentation.sync_scope(|| times(count, |n| drop(black_box(built(n)))));
+            }),
+            Contestant::new("the attribute", |count| {
+                instrumentation.sync_scope(|| times(count, |n| drop(black_box(tool(n)))));
+            }),
+        ],
+    )
+    .ratio("the attribute / the builder", Bar::None, |[builder, attribute]| attribute / builder)
     .run(criterion);
 }
 
