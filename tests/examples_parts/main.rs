@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 #[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
+#[path = "../../examples/knowledge/mod.rs"]
+mod knowledge;
+#[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
 #[path = "../../examples/load/mod.rs"]
 mod load;
 #[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
@@ -18,6 +21,7 @@ mod comparison_tests;
 mod dialects;
 mod fixed_tests;
 mod index_tests;
+mod knowledge_tests;
 mod load_tests;
 mod plan_tests;
 mod server_tests;
