@@ -1,7 +1,10 @@
-//! The parts that the examples share: the local server, the load and the terminal.
+//! The parts that the examples share: the local server, the load, the knowledge base, the assistants and the terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+#[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
+#[path = "../../examples/assistants/mod.rs"]
+mod assistants;
 #[allow(dead_code, unused_imports, reason = "each user of the shared parts needs some of them")]
 #[path = "../../examples/knowledge/mod.rs"]
 mod knowledge;
@@ -16,6 +19,7 @@ mod server;
 mod terminal;
 
 mod arguments_tests;
+mod assistants_tests;
 mod coding_tests;
 mod comparison_tests;
 mod dialects;

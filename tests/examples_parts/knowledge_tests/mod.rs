@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::knowledge::{Corpus, Document, Embedder as _, HashedFeatures, Hit, Store};
 
 /// A store in a folder of its own, which is gone when this is dropped.
-struct Shelf {
-    store: Store,
+pub(crate) struct Shelf {
+    pub(crate) store: Store,
     folder: PathBuf,
 }
 
 impl Shelf {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static SHELVES: AtomicU32 = AtomicU32::new(0);
         let number = SHELVES.fetch_add(1, Ordering::Relaxed);
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("shelf-{}-{number}", std::process::id()));
