@@ -71,7 +71,7 @@ impl Model {
             // Without it there are no token counts, and so no TPOT.
             .stream_options(ChatCompletionStreamOptions { include_usage: Some(true), include_obfuscation: None })
             .build()?;
-        Ok(self.0.chat().create_stream_byot(request).await?)
+        self.0.chat().create_stream_byot(request).await
     }
 
     /// Asks, and waits for all of the answer: a measured call of its own.

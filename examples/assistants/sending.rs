@@ -19,10 +19,10 @@ pub(crate) struct Sending {
 
 impl Sending {
     /// The lines of a help text about it.
-    pub(crate) const USAGE: &str = "\
-  --otlp <endpoint>  send traces and metrics there by OTLP over gRPC, as in http://localhost:4317
-  --prometheus       serve /metrics, until Ctrl-C
-";
+    pub(crate) const USAGE: &str = concat!(
+        "  --otlp <endpoint>  send traces and metrics there by OTLP over gRPC, as in http://localhost:4317\n",
+        "  --prometheus       serve /metrics, until Ctrl-C\n",
+    );
 
     /// Installs what was asked for; `None` if nothing was.
     pub(crate) fn install(&self, service: &str) -> Result<Option<Telemetry>, export::Error> {
