@@ -68,7 +68,7 @@ struct Case {
 }
 
 impl Corpus {
-    pub(crate) fn new(seed: u64, size: usize) -> Self {
+    pub(crate) const fn new(seed: u64, size: usize) -> Self {
         Self { seed, size }
     }
 

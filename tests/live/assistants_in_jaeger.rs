@@ -3,16 +3,19 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::TryStreamExt as _;
-use llmperf::export;
-use llmperf::{Instrumentation, export::Telemetry};
+use llmperf::Instrumentation;
+use llmperf::export::{self, Telemetry};
 use tokio::runtime::{self, Runtime};
 
 use crate::assistants::{Desk, Model, Request, Service, Task, plans};
 use crate::backends::{self, Jaeger, Kind, Span, Status, Trace};
 use crate::knowledge::{Corpus, HashedFeatures, Store};
 use crate::server::Server;
+
+const CORPUS: Corpus = Corpus::new(1, 600);
 
 const QUESTION: &str = "\
 pipeline travel-answers
@@ -55,16 +58,12 @@ fn a_question_is_one_trace_in_jaeger() {
     let (telemetry, instrumentation) = sending(&jaeger, "rag");
     let shelf = Shelf::new();
     let server = Server::start(plans()).unwrap();
-    let corpus = Corpus::new(1, 600);
-    let service = Service::new(Store::open(&shelf.0).unwrap(), HashedFeatures, Model::new(&server).unwrap());
-    let service = Arc::new(service);
-    let question = corpus.question(0);
-    let request = Request { text: question.text, relevant: Some(question.relevant), in_full: true };
+    let model = Model::new(&server).unwrap();
     let asked = async {
-        service.index(corpus).await.unwrap();
-        Arc::clone(&service).answer(request.clone()).await.unwrap().try_collect::<String>().await.unwrap();
+        let service = service(&shelf, &model).await;
+        read(&service, request(0)).await;
         // This one is answered from the cache.
-        Arc::clone(&service).answer(request).await.unwrap().try_collect::<String>().await.unwrap();
+        read(&service, request(0)).await;
     };
     runtime().block_on(instrumentation.scope(asked));
 
@@ -116,7 +115,25 @@ fn sending(jaeger: &Jaeger, service: &str) -> (Telemetry, Instrumentation) {
     (telemetry, instrumentation)
 }
 
-fn runtime() -> Runtime {
+/// The service, with documents in a store of its own.
+pub(crate) async fn service(shelf: &Shelf, model: &Model) -> Arc<Service> {
+    let service = Service::new(Store::open(&shelf.0).unwrap(), HashedFeatures, model.clone());
+    service.index(CORPUS).await.unwrap();
+    Arc::new(service)
+}
+
+/// A labelled question, whose sources are wanted in full.
+pub(crate) fn request(number: usize) -> Request {
+    let question = CORPUS.question(number);
+    Request { text: question.text, relevant: Some(question.relevant), in_full: true }
+}
+
+/// Asks, and reads the answer to its end.
+pub(crate) async fn read(service: &Arc<Service>, request: Request) {
+    Arc::clone(service).answer(request).await.unwrap().try_collect::<String>().await.unwrap();
+}
+
+pub(crate) fn runtime() -> Runtime {
     runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
@@ -167,11 +184,14 @@ fn in_any_order(tree: &str) -> Vec<String> {
 }
 
 /// The file of a store, in a folder that is gone when this is dropped.
-struct Shelf(PathBuf);
+pub(crate) struct Shelf(PathBuf);
 
 impl Shelf {
-    fn new() -> Self {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-shelf-{}", std::process::id()));
+    pub(crate) fn new() -> Self {
+        static SHELVES: AtomicU32 = AtomicU32::new(0);
+        let number = SHELVES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("live-shelf-{}-{number}", std::process::id());
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder.join("knowledge.sqlite"))
     }

@@ -28,6 +28,7 @@ mod contract;
 mod gpus;
 mod installed;
 mod page;
+mod parts;
 mod planned;
 mod series;
 mod smoke;
