@@ -51,7 +51,7 @@ async fn reranking_finds_more_in_the_first_five_than_the_searches_do() {
         let corpus = Corpus::new(seed, 3_000);
         let shelf = Shelf::of(corpus);
         let [mut candidates, mut before, mut after] = [0.0; 3];
-        for number in 0..30 {
+        for number in 0..15 {
             let question = corpus.question(number);
             let found = [
                 shelf.store.by_vector(&vector(&question.text), 40).await.unwrap(),
@@ -61,7 +61,7 @@ async fn reranking_finds_more_in_the_first_five_than_the_searches_do() {
             let ranked = rerank(&question.text, &fused, 5);
             let recall = |hits: &[Hit]| {
                 let found = hits.iter().filter(|hit| question.relevant.contains(&hit.document.id)).count();
-                found as f64 / question.relevant.len() as f64 / 30.0
+                found as f64 / question.relevant.len() as f64 / 15.0
             };
             candidates += recall(&fused);
             before += recall(&fused[..5]);
