@@ -86,7 +86,7 @@ fn recorded(criterion: &mut Criterion, sdk: &Sdk, name: &'static str, function: 
         [
             Contestant::new("the bare function", |count| times(count, |n| _ = black_box(bare(n)))),
             Contestant::new("by hand: span and records", |count| {
-                times(count, |n| drop(black_box(by_hand.measure(|| bare(n)))));
+                times(count, |n| _ = black_box(by_hand.measure(|| bare(n))));
             }),
             Contestant::new("the attribute", |count| instrumentation.sync_scope(|| times(count, function))),
         ],
@@ -103,7 +103,7 @@ fn not_installed(criterion: &mut Criterion, name: &'static str, function: impl F
         [
             Contestant::new("the bare function", |count| times(count, |n| _ = black_box(bare(n)))),
             Contestant::new("by hand: the same calls of the API", |count| {
-                times(count, |n| drop(black_box(by_hand.measure(|| bare(n)))));
+                times(count, |n| _ = black_box(by_hand.measure(|| bare(n))));
             }),
             Contestant::new("the attribute", |count| times(count, function)),
             Contestant::new("#[tracing::instrument]", |count| times(count, |n| _ = black_box(instrumented(n)))),
@@ -121,10 +121,10 @@ fn against_builder(criterion: &mut Criterion, sdk: &Sdk) {
         "against the builder, recorded",
         [
             Contestant::new("the builder", |count| {
-                instrumentation.sync_scope(|| times(count, |n| drop(black_box(built(n)))));
+                instrumentation.sync_scope(|| times(count, |n| _ = black_box(built(n))));
             }),
             Contestant::new("the attribute", |count| {
-                instrumentation.sync_scope(|| times(count, |n| drop(black_box(tool(n)))));
+                instrumentation.sync_scope(|| times(count, |n| _ = black_box(tool(n))));
             }),
         ],
     )
@@ -136,7 +136,7 @@ fn bare_futures(criterion: &mut Criterion) {
     Race::new(
         "futures without work",
         [Contestant::new("a bare async function, polled once", |count| {
-            times(count, |n| drop(black_box(polled(bare_asynchronous(n)))));
+            times(count, |n| _ = black_box(polled(bare_asynchronous(n))));
         })],
     )
     .run(criterion);
