@@ -4,6 +4,7 @@
 //! are none. `docs/metrics.md` is held to [`TABLE`] by a test.
 
 use llmperf_core::{
+    metric_table,
     metrics::{Definition, Kind, LATENCY},
     opentelemetry::InstrumentationScope,
 };
@@ -39,48 +40,21 @@ pub(crate) fn scope() -> InstrumentationScope {
         .build()
 }
 
-macro_rules! table {
-    ($($metric:ident: $name:literal, $kind:expr, $unit:literal, $tells:literal;)*) => {
-        /// A metric of this crate: its place in [`TABLE`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Metric { $($metric),* }
-
-        /// All metrics of this crate, in the order of `docs/metrics.md`.
-        pub const TABLE: &[Definition] = &[$(Definition::new($name, $kind, $unit, $tells)),*];
-    };
-}
-
-table! {
-    RunDuration: "llmperf.agent.run.duration", Kind::Histogram(LATENCY), "s",
-        "The whole of a run, by class of task and result";
-    FirstOutput: "llmperf.agent.time_to_first_output", Kind::Histogram(LATENCY), "s",
-        "Start of a run to the first output that the user sees";
-    Runs: "llmperf.agent.runs", Kind::Counter, "{run}",
-        "Finished runs by result";
-    Steps: "llmperf.agent.steps", Kind::CountHistogram(STEPS), "{step}",
-        "Steps of a run: those that were marked, else its inference calls";
-    StepDuration: "llmperf.agent.step.duration", Kind::Histogram(LATENCY), "s",
-        "Each marked step";
-    Tokens: "llmperf.agent.tokens", Kind::CountHistogram(TOKENS), "{token}",
-        "Tokens of the inference calls of a run, nested runs aside";
-    Cost: "llmperf.agent.cost", Kind::Histogram(COST), "{USD}",
-        "Cost of the calls of a run, nested runs aside, by the price table that the user gave";
-    Repeated: "llmperf.agent.repeated_calls", Kind::Counter, "{tool_call}",
-        "Calls of a tool with arguments that the run had given it twice before: a loop";
-    ToolDuration: "llmperf.tool.duration", Kind::Histogram(LATENCY), "s",
-        "Each tool call, by outcome and kind of failure";
-    ToolCalls: "llmperf.tool.calls", Kind::Counter, "{tool_call}",
-        "Finished tool calls by outcome and kind of failure";
-    InvokeAgent: "gen_ai.invoke_agent.duration", Kind::Histogram(GEN_AI_AGENT), "s",
-        "The whole of a run";
-    InferenceCallsOfRun: "gen_ai.invoke_agent.inference_calls", Kind::CountHistogram(GEN_AI_CALLS), "{inference_call}",
-        "Inference calls of a run, failures included, nested runs aside";
-    ToolCallsOfRun: "gen_ai.invoke_agent.tool_calls", Kind::CountHistogram(GEN_AI_CALLS), "{tool_call}",
-        "Tool calls of a run, failures included, nested runs aside";
-    ExecuteTool: "gen_ai.execute_tool.duration", Kind::Histogram(GEN_AI_TOOL), "s",
-        "Each call of a tool";
-    InvokeWorkflow: "gen_ai.invoke_workflow.duration", Kind::Histogram(GEN_AI_WORKFLOW), "s",
-        "The whole of a workflow";
-    McpOperation: "mcp.client.operation.duration", Kind::Histogram(MCP), "s",
-        "Request to an MCP server to its response";
+metric_table! {
+    RunDuration: Definition::new("llmperf.agent.run.duration", Kind::Histogram(LATENCY), "s", "The whole of a run, by class of task and result");
+    FirstOutput: Definition::new("llmperf.agent.time_to_first_output", Kind::Histogram(LATENCY), "s", "Start of a run to the first output that the user sees");
+    Runs: Definition::new("llmperf.agent.runs", Kind::Counter, "{run}", "Finished runs by result");
+    Steps: Definition::new("llmperf.agent.steps", Kind::CountHistogram(STEPS), "{step}", "Steps of a run: those that were marked, else its inference calls");
+    StepDuration: Definition::new("llmperf.agent.step.duration", Kind::Histogram(LATENCY), "s", "Each marked step");
+    Tokens: Definition::new("llmperf.agent.tokens", Kind::CountHistogram(TOKENS), "{token}", "Tokens of the inference calls of a run, nested runs aside");
+    Cost: Definition::new("llmperf.agent.cost", Kind::Histogram(COST), "{USD}", "Cost of the calls of a run, nested runs aside, by the price table that the user gave");
+    Repeated: Definition::new("llmperf.agent.repeated_calls", Kind::Counter, "{tool_call}", "Calls of a tool with arguments that the run had given it twice before: a loop");
+    ToolDuration: Definition::new("llmperf.tool.duration", Kind::Histogram(LATENCY), "s", "Each tool call, by outcome and kind of failure");
+    ToolCalls: Definition::new("llmperf.tool.calls", Kind::Counter, "{tool_call}", "Finished tool calls by outcome and kind of failure");
+    InvokeAgent: Definition::new("gen_ai.invoke_agent.duration", Kind::Histogram(GEN_AI_AGENT), "s", "The whole of a run");
+    InferenceCallsOfRun: Definition::new("gen_ai.invoke_agent.inference_calls", Kind::CountHistogram(GEN_AI_CALLS), "{inference_call}", "Inference calls of a run, failures included, nested runs aside");
+    ToolCallsOfRun: Definition::new("gen_ai.invoke_agent.tool_calls", Kind::CountHistogram(GEN_AI_CALLS), "{tool_call}", "Tool calls of a run, failures included, nested runs aside");
+    ExecuteTool: Definition::new("gen_ai.execute_tool.duration", Kind::Histogram(GEN_AI_TOOL), "s", "Each call of a tool");
+    InvokeWorkflow: Definition::new("gen_ai.invoke_workflow.duration", Kind::Histogram(GEN_AI_WORKFLOW), "s", "The whole of a workflow");
+    McpOperation: Definition::new("mcp.client.operation.duration", Kind::Histogram(MCP), "s", "Request to an MCP server to its response");
 }

@@ -86,14 +86,26 @@ impl Definition {
     }
 }
 
-macro_rules! table {
+/// Writes the table of a crate's metrics, in the order of `docs/metrics.md`: `TABLE`, and an enum `Metric` of their places
+/// in it. For authors of parts.
+///
+/// ```
+/// use llmperf_core::metrics::{Definition, Kind};
+///
+/// llmperf_core::metric_table! {
+///     Lookups: Definition::new("shelf.lookups", Kind::Counter, "{lookup}", "Lookups in the shelf");
+/// }
+/// assert_eq!(TABLE[Metric::Lookups as usize].name, "shelf.lookups");
+/// ```
+#[macro_export]
+macro_rules! metric_table {
     ($($metric:ident: $definition:expr;)*) => {
         /// A metric of this crate: its place in [`TABLE`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum Metric { $($metric),* }
 
         /// All metrics of this crate, in the order of `docs/metrics.md`.
-        pub const TABLE: &[Definition] = &[$($definition),*];
+        pub const TABLE: &[$crate::metrics::Definition] = &[$($definition),*];
     };
 }
 
@@ -119,7 +131,7 @@ const fn calls(name: &'static str, description: &'static str) -> Definition {
     Definition::new(name, Kind::UpDown, "{call}", description)
 }
 
-table! {
+metric_table! {
     GenAiDuration: gen_ai_latency("gen_ai.client.inference.duration", "Request issued to response received or failed")
         .or_v1_41("gen_ai.client.operation.duration");
     GenAiFirstChunk: gen_ai_latency("gen_ai.client.inference.time_to_first_chunk", "Request issued to first chunk of any kind")

@@ -4,6 +4,7 @@
 //! development), `llmperf.gpu.*` where there is none. `docs/metrics.md` is held to [`TABLE`] by a test.
 
 use llmperf_core::{
+    metric_table,
     metrics::{Definition, Kind},
     opentelemetry::InstrumentationScope,
 };
@@ -54,53 +55,42 @@ pub(crate) mod name {
     pub(crate) const QUALITY: &str = "llmperf.gpu.quality";
 }
 
-macro_rules! table {
-    ($($metric:ident: $name:literal, $kind:expr, $unit:literal, $tells:literal;)*) => {
-        /// A metric of this crate: its place in [`TABLE`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Metric { $($metric),* }
+metric_table! {
+    Utilization: Definition::new("hw.gpu.utilization", Kind::Gauge, "1", "Fraction of time in which kernels ran, or a codec was busy; by the monitors for MIG instances");
+    MemoryUsage: Definition::new("hw.gpu.memory.usage", Kind::UpDown, "By", "Memory in use");
+    MemoryLimit: Definition::new("hw.gpu.memory.limit", Kind::UpDown, "By", "Memory in all");
+    MemoryUtilization: Definition::new("hw.gpu.memory.utilization", Kind::Gauge, "1", "Fraction of memory in use");
+    Power: Definition::new("hw.power", Kind::Gauge, "W", "Power draw; an average over a second on most devices since Ampere");
+    Energy: Definition::new("hw.energy", Kind::Sum, "J", "Energy since the sampler first saw the device; it never goes back");
+    Temperature: Definition::new("hw.temperature", Kind::Gauge, "Cel", "Temperature of the die");
+    Errors: Definition::new("hw.errors", Kind::Counter, "{error}", "Memory errors since the driver was loaded (opt-in)");
+    Status: Definition::new("hw.status", Kind::UpDown, "1", "1 for the state that the device is in, 0 for the others");
 
-        /// All metrics of this crate, in the order of `docs/metrics.md`.
-        pub const TABLE: &[Definition] = &[$(Definition::new($name, $kind, $unit, $tells)),*];
-    };
-}
+    MemoryActivity: Definition::new("llmperf.gpu.memory.activity", Kind::Gauge, "1", "Fraction of time in which memory was read or written");
+    Clock: Definition::new("llmperf.gpu.clock.frequency", Kind::Gauge, "Hz", "Clock of multiprocessors and memory");
+    Throttled: Definition::new("llmperf.gpu.throttled", Kind::Gauge, "1", "1 if the reason holds the clocks down, else 0");
+    PowerLimit: Definition::new("llmperf.gpu.power.limit", Kind::Gauge, "W", "The power that the device is held to");
+    Activity: Definition::new("llmperf.gpu.activity", Kind::Gauge, "1", "Activity by the performance monitors (opt-in, Hopper and newer)");
+    Pcie: Definition::new("llmperf.gpu.pcie.throughput", Kind::Gauge, "By/s", "Traffic on the PCI bus over 20 ms (opt-in)");
+    NvLink: Definition::new("llmperf.gpu.nvlink.io", Kind::Counter, "By", "Traffic on all NVLinks since the driver was loaded (opt-in)");
+    Xids: Definition::new("llmperf.gpu.xid.errors", Kind::Counter, "{error}", "Errors that the driver reported by itself (opt-in)");
+    XidSeen: Definition::new("llmperf.gpu.xid.last_seen", Kind::Gauge, "s", "When the last of them was seen, in Unix time: a rate misses the first");
+    Processes: Definition::new("llmperf.gpu.processes", Kind::UpDown, "{process}", "Processes that use the device (opt-in)");
+    ProcessMemory: Definition::new("llmperf.gpu.process.memory.usage", Kind::UpDown, "By", "Memory that a process holds (opt-in)");
+    ProcessUtilization: Definition::new("llmperf.gpu.process.utilization", Kind::Gauge, "1", "Fraction of time in which its kernels ran (opt-in)");
 
-table! {
-    Utilization: "hw.gpu.utilization", Kind::Gauge, "1", "Fraction of time in which kernels ran, or a codec was busy; by the monitors for MIG instances";
-    MemoryUsage: "hw.gpu.memory.usage", Kind::UpDown, "By", "Memory in use";
-    MemoryLimit: "hw.gpu.memory.limit", Kind::UpDown, "By", "Memory in all";
-    MemoryUtilization: "hw.gpu.memory.utilization", Kind::Gauge, "1", "Fraction of memory in use";
-    Power: "hw.power", Kind::Gauge, "W", "Power draw; an average over a second on most devices since Ampere";
-    Energy: "hw.energy", Kind::Sum, "J", "Energy since the sampler first saw the device; it never goes back";
-    Temperature: "hw.temperature", Kind::Gauge, "Cel", "Temperature of the die";
-    Errors: "hw.errors", Kind::Counter, "{error}", "Memory errors since the driver was loaded (opt-in)";
-    Status: "hw.status", Kind::UpDown, "1", "1 for the state that the device is in, 0 for the others";
+    CallEnergy: Definition::new("llmperf.gpu.call.energy", Kind::Histogram(ENERGY), "J", "Energy of a call to a model on these GPUs, once the sample behind its end came");
+    TokenEnergy: Definition::new("llmperf.gpu.token.energy", Kind::Histogram(TOKEN_ENERGY), "J", "That energy per output token of the call");
+    FleetEnergy: Definition::new("llmperf.gpu.token.energy.average", Kind::Gauge, "J", "All energy of the model's GPUs per output token of its calls, over five minutes");
 
-    MemoryActivity: "llmperf.gpu.memory.activity", Kind::Gauge, "1", "Fraction of time in which memory was read or written";
-    Clock: "llmperf.gpu.clock.frequency", Kind::Gauge, "Hz", "Clock of multiprocessors and memory";
-    Throttled: "llmperf.gpu.throttled", Kind::Gauge, "1", "1 if the reason holds the clocks down, else 0";
-    PowerLimit: "llmperf.gpu.power.limit", Kind::Gauge, "W", "The power that the device is held to";
-    Activity: "llmperf.gpu.activity", Kind::Gauge, "1", "Activity by the performance monitors (opt-in, Hopper and newer)";
-    Pcie: "llmperf.gpu.pcie.throughput", Kind::Gauge, "By/s", "Traffic on the PCI bus over 20 ms (opt-in)";
-    NvLink: "llmperf.gpu.nvlink.io", Kind::Counter, "By", "Traffic on all NVLinks since the driver was loaded (opt-in)";
-    Xids: "llmperf.gpu.xid.errors", Kind::Counter, "{error}", "Errors that the driver reported by itself (opt-in)";
-    XidSeen: "llmperf.gpu.xid.last_seen", Kind::Gauge, "s", "When the last of them was seen, in Unix time: a rate misses the first";
-    Processes: "llmperf.gpu.processes", Kind::UpDown, "{process}", "Processes that use the device (opt-in)";
-    ProcessMemory: "llmperf.gpu.process.memory.usage", Kind::UpDown, "By", "Memory that a process holds (opt-in)";
-    ProcessUtilization: "llmperf.gpu.process.utilization", Kind::Gauge, "1", "Fraction of time in which its kernels ran (opt-in)";
-
-    CallEnergy: "llmperf.gpu.call.energy", Kind::Histogram(ENERGY), "J", "Energy of a call to a model on these GPUs, once the sample behind its end came";
-    TokenEnergy: "llmperf.gpu.token.energy", Kind::Histogram(TOKEN_ENERGY), "J", "That energy per output token of the call";
-    FleetEnergy: "llmperf.gpu.token.energy.average", Kind::Gauge, "J", "All energy of the model's GPUs per output token of its calls, over five minutes";
-
-    SamplerState: "llmperf.gpu.sampler.state", Kind::UpDown, "{state}", "1 for the state that the sampler is in, 0 for the others";
-    SampleAge: "llmperf.gpu.sampler.age", Kind::Gauge, "s", "Age of the last sample";
-    TickDuration: "llmperf.gpu.sample.duration", Kind::Histogram(TICK), "s", "How long a tick took for all devices";
-    LateTicks: "llmperf.gpu.sampler.late_ticks", Kind::Counter, "{tick}", "Ticks that took longer than the time between two";
-    ReadErrors: "llmperf.gpu.sampler.read_errors", Kind::Counter, "{error}", "Figures that had no value, by what the driver said";
-    OpenErrors: "llmperf.gpu.sampler.open_errors", Kind::Counter, "{error}", "Failures to open the driver or to list its devices";
-    EnergyDiscarded: "llmperf.gpu.sampler.energy_breaks", Kind::Counter, "{event}", "Energy counters that went back or told what cannot be";
-    Untracked: "llmperf.gpu.sampler.untracked_calls", Kind::Counter, "{call}", "Calls whose energy could not be watched: too many at once, or the driver was closed meanwhile";
+    SamplerState: Definition::new("llmperf.gpu.sampler.state", Kind::UpDown, "{state}", "1 for the state that the sampler is in, 0 for the others");
+    SampleAge: Definition::new("llmperf.gpu.sampler.age", Kind::Gauge, "s", "Age of the last sample");
+    TickDuration: Definition::new("llmperf.gpu.sample.duration", Kind::Histogram(TICK), "s", "How long a tick took for all devices");
+    LateTicks: Definition::new("llmperf.gpu.sampler.late_ticks", Kind::Counter, "{tick}", "Ticks that took longer than the time between two");
+    ReadErrors: Definition::new("llmperf.gpu.sampler.read_errors", Kind::Counter, "{error}", "Figures that had no value, by what the driver said");
+    OpenErrors: Definition::new("llmperf.gpu.sampler.open_errors", Kind::Counter, "{error}", "Failures to open the driver or to list its devices");
+    EnergyDiscarded: Definition::new("llmperf.gpu.sampler.energy_breaks", Kind::Counter, "{event}", "Energy counters that went back or told what cannot be");
+    Untracked: Definition::new("llmperf.gpu.sampler.untracked_calls", Kind::Counter, "{call}", "Calls whose energy could not be watched: too many at once, or the driver was closed meanwhile");
 }
 
 impl Metric {

@@ -3,6 +3,7 @@
 //! `docs/metrics.md` is held to [`TABLE`] by a test. Durations have the boundaries of all our latencies.
 
 use llmperf_core::{
+    metric_table,
     metrics::{Definition, Kind, LATENCY},
     opentelemetry::InstrumentationScope,
 };
@@ -26,37 +27,26 @@ pub(crate) fn scope() -> InstrumentationScope {
         .build()
 }
 
-macro_rules! table {
-    ($($metric:ident: $name:literal, $kind:expr, $unit:literal, $tells:literal;)*) => {
-        /// A metric of this crate: its place in [`TABLE`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Metric { $($metric),* }
-
-        /// All metrics of this crate, in the order of `docs/metrics.md`.
-        pub const TABLE: &[Definition] = &[$(Definition::new($name, $kind, $unit, $tells)),*];
-    };
-}
-
-table! {
-    PipelineDuration: "llmperf.rag.pipeline.duration", Kind::Histogram(LATENCY), "s", "The whole of a pipeline, to the end of its stream if it gives one";
-    Pipelines: "llmperf.rag.pipelines", Kind::Counter, "{pipeline}", "Finished pipelines by outcome and kind of failure";
-    FirstOutput: "llmperf.rag.time_to_first_output", Kind::Histogram(LATENCY), "s", "Pipeline start to the first output that the user sees";
-    RetrievalDuration: "llmperf.rag.retrieval.duration", Kind::Histogram(LATENCY), "s", "Retrieval latency: search and rerank of a pipeline, parallel ones as their union; a search outside any";
-    RetrievalPath: "llmperf.rag.retrieval_path.duration", Kind::Histogram(LATENCY), "s", "Pipeline start to its context being ready";
-    RetrievalShare: "llmperf.rag.retrieval_share", Kind::Histogram(SHARE), "{ratio}", "Retrieval latency by the duration of the pipeline";
-    StageDuration: "llmperf.rag.stage.duration", Kind::Histogram(LATENCY), "s", "One stage of a pipeline";
-    Documents: "llmperf.rag.documents", Kind::CountHistogram(DOCUMENTS), "{document}", "Documents that a search or a rerank gave";
-    Candidates: "llmperf.rag.candidates", Kind::CountHistogram(DOCUMENTS), "{document}", "Documents that a rerank was given";
-    Moved: "llmperf.rag.moved", Kind::Histogram(SHARE), "{ratio}", "Share of a rerank's documents that stand elsewhere than before: one that moves nothing costs time for nothing";
-    Recall: "llmperf.rag.recall", Kind::Histogram(SHARE), "{ratio}", "recall@k of a query: relevant documents among the first k, of all relevant ones";
-    Precision: "llmperf.rag.precision", Kind::Histogram(SHARE), "{ratio}", "precision@k of a query: relevant documents among the first k, of k";
-    ReciprocalRank: "llmperf.rag.reciprocal_rank", Kind::Histogram(SHARE), "{ratio}", "1 / rank of the first relevant document of a query; 0 if none is among the first k";
-    Ndcg: "llmperf.rag.ndcg", Kind::Histogram(SHARE), "{ratio}", "nDCG@k of a query: how close its order is to the best one";
-    CacheLookups: "llmperf.rag.cache.lookups", Kind::Counter, "{lookup}", "Lookups of the application's caches, by result";
-    IndexDocuments: "llmperf.rag.index.documents", Kind::Gauge, "{document}", "Documents in an index";
-    IndexSize: "llmperf.rag.index.size", Kind::Gauge, "By", "Size of an index";
-    IndexBuild: "llmperf.rag.index.build.duration", Kind::Histogram(BUILD), "s", "From documents being added to their being searchable";
-    GenAiDuration: "gen_ai.client.operation.duration", Kind::Histogram(GEN_AI_LATENCY), "s", "Duration of an operation that is no inference";
+metric_table! {
+    PipelineDuration: Definition::new("llmperf.rag.pipeline.duration", Kind::Histogram(LATENCY), "s", "The whole of a pipeline, to the end of its stream if it gives one");
+    Pipelines: Definition::new("llmperf.rag.pipelines", Kind::Counter, "{pipeline}", "Finished pipelines by outcome and kind of failure");
+    FirstOutput: Definition::new("llmperf.rag.time_to_first_output", Kind::Histogram(LATENCY), "s", "Pipeline start to the first output that the user sees");
+    RetrievalDuration: Definition::new("llmperf.rag.retrieval.duration", Kind::Histogram(LATENCY), "s", "Retrieval latency: search and rerank of a pipeline, parallel ones as their union; a search outside any");
+    RetrievalPath: Definition::new("llmperf.rag.retrieval_path.duration", Kind::Histogram(LATENCY), "s", "Pipeline start to its context being ready");
+    RetrievalShare: Definition::new("llmperf.rag.retrieval_share", Kind::Histogram(SHARE), "{ratio}", "Retrieval latency by the duration of the pipeline");
+    StageDuration: Definition::new("llmperf.rag.stage.duration", Kind::Histogram(LATENCY), "s", "One stage of a pipeline");
+    Documents: Definition::new("llmperf.rag.documents", Kind::CountHistogram(DOCUMENTS), "{document}", "Documents that a search or a rerank gave");
+    Candidates: Definition::new("llmperf.rag.candidates", Kind::CountHistogram(DOCUMENTS), "{document}", "Documents that a rerank was given");
+    Moved: Definition::new("llmperf.rag.moved", Kind::Histogram(SHARE), "{ratio}", "Share of a rerank's documents that stand elsewhere than before: one that moves nothing costs time for nothing");
+    Recall: Definition::new("llmperf.rag.recall", Kind::Histogram(SHARE), "{ratio}", "recall@k of a query: relevant documents among the first k, of all relevant ones");
+    Precision: Definition::new("llmperf.rag.precision", Kind::Histogram(SHARE), "{ratio}", "precision@k of a query: relevant documents among the first k, of k");
+    ReciprocalRank: Definition::new("llmperf.rag.reciprocal_rank", Kind::Histogram(SHARE), "{ratio}", "1 / rank of the first relevant document of a query; 0 if none is among the first k");
+    Ndcg: Definition::new("llmperf.rag.ndcg", Kind::Histogram(SHARE), "{ratio}", "nDCG@k of a query: how close its order is to the best one");
+    CacheLookups: Definition::new("llmperf.rag.cache.lookups", Kind::Counter, "{lookup}", "Lookups of the application's caches, by result");
+    IndexDocuments: Definition::new("llmperf.rag.index.documents", Kind::Gauge, "{document}", "Documents in an index");
+    IndexSize: Definition::new("llmperf.rag.index.size", Kind::Gauge, "By", "Size of an index");
+    IndexBuild: Definition::new("llmperf.rag.index.build.duration", Kind::Histogram(BUILD), "s", "From documents being added to their being searchable");
+    GenAiDuration: Definition::new("gen_ai.client.operation.duration", Kind::Histogram(GEN_AI_LATENCY), "s", "Duration of an operation that is no inference");
 }
 
 #[cfg(test)]
