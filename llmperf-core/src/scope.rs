@@ -93,17 +93,9 @@ struct Innermost(Arc<Frame>);
 impl Scope {
     /// Opens a frame inside whatever scope `parent` is in.
     pub fn open(parent: &Context, observer: Arc<dyn Observer>) -> Self {
-        Self::framed(parent, Framed { observer: Some(observer), ..Framed::default() })
-    }
-
-    pub(crate) fn framed(parent: &Context, framed: Framed) -> Self {
-        let frame = Arc::new(Frame::new(parent, framed));
-        let context = parent.with_value(Innermost(Arc::clone(&frame)));
+        let framed = Framed { observer: Some(observer), ..Framed::default() };
+        let (frame, context) = entered(parent, innermost(parent), framed);
         Self { frame, context }
-    }
-
-    pub(crate) fn frame(&self) -> &Arc<Frame> {
-        &self.frame
     }
 
     /// The context to attach around everything that belongs to the scope.
@@ -114,7 +106,7 @@ impl Scope {
 
     /// Closes the frame: a call that ends after this counts as late.
     pub fn close(&self) {
-        self.frame.closed.store(true, Ordering::Release);
+        self.frame.close();
     }
 }
 
@@ -133,7 +125,15 @@ pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
 /// The context with an instrumentation in it. Nobody closes that frame: nothing in it is late.
 pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -> Context {
     let framed = Framed { instrumentation: Some(instrumentation), ..Framed::default() };
-    parent.with_value(Innermost(Arc::new(Frame::new(parent, framed))))
+    let (_, context) = entered(parent, innermost(parent), framed);
+    context
+}
+
+/// A frame inside `outer`, the innermost one of `parent`, and the context with it.
+pub(crate) fn entered(parent: &Context, outer: Option<Arc<Frame>>, framed: Framed) -> (Arc<Frame>, Context) {
+    let frame = Arc::new(Frame::new(outer, framed));
+    let context = parent.with_value(Innermost(Arc::clone(&frame)));
+    (frame, context)
 }
 
 /// The same of the scope that is current now; none in a thread that ends.
@@ -148,12 +148,21 @@ pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
 }
 
 impl Frame {
-    fn new(parent: &Context, framed: Framed) -> Self {
+    fn new(outer: Option<Arc<Self>>, framed: Framed) -> Self {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let Framed { observer, instrumentation, anchor, journal } = framed;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
-        Self { id, observer, instrumentation, anchor, journal, outer, closed }
+        Self { id, observer, instrumentation, anchor, journal, outer, closed: AtomicBool::new(false) }
+    }
+
+    /// A call that ends inside from now on is late.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// The one around it.
+    pub(crate) fn outer(&self) -> Option<&Arc<Self>> {
+        self.outer.as_ref()
     }
 
     /// This frame and those around it, innermost first.
