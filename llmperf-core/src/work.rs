@@ -92,6 +92,14 @@ pub trait Work: fmt::Debug + Send + Sized + 'static {
         then(guard, value)
     }
 
+    /// Runs code that neither waits nor fails as this work: it is complete at its end. A panic in it is an error and goes on.
+    fn time<T>(self, code: impl FnOnce() -> T) -> T {
+        self.in_scope(code, |guard, value| {
+            guard.complete();
+            value
+        })
+    }
+
     /// Awaits a future as this work: `Ok` is complete, `Err` an error, a drop cancelled.
     fn run<F, T, E, By>(self, future: F) -> WorkFuture<F, Self, Judge<Self, Result<T, E>>>
     where
