@@ -1,4 +1,4 @@
-//! What the examples draw in a terminal: tables, bars, distributions, plots over time, a progress bar. All pure but the last.
+//! What the examples draw in a terminal: tables, bars, distributions, plots over time, waterfalls, a progress bar. All pure but the last.
 
 /// As `println!`, but a reader that has seen enough (`| head`) is no reason to panic.
 #[allow(unused_macros, reason = "each user of the shared parts needs some of them")]
@@ -15,6 +15,7 @@ mod progress;
 mod table;
 mod timeline;
 mod units;
+mod waterfall;
 
 pub(crate) use bars::bars;
 pub(crate) use distribution::distribution;
@@ -23,3 +24,4 @@ pub(crate) use say;
 pub(crate) use table::Table;
 pub(crate) use timeline::{Axis, lanes, timeline};
 pub(crate) use units::{duration, seconds};
+pub(crate) use waterfall::{Bar, waterfall};

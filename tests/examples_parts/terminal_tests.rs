@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::terminal::{Axis, Progress, Table, bars, distribution, duration, lanes, seconds, timeline};
+use crate::terminal::{Axis, Bar, Progress, Table, bars, distribution, duration, lanes, seconds, timeline, waterfall};
 
 #[test]
 fn times_have_three_figures_and_a_unit() {
@@ -131,4 +131,18 @@ calls
   ╺━━━━
 ";
     assert_eq!(drawn, expected);
+}
+
+#[test]
+fn a_waterfall_shows_what_lies_where_and_how_long_it_was() {
+    let bar = |name: &str, from, to| Bar { name: name.into(), from, to };
+    let bars = [bar("all", 1.0, 3.0), bar("  first", 1.0, 2.0), bar("  second", 2.0, 2.0), bar("  last", 3.0, 3.0)];
+    let expected = "\
+all         2.00 s  ████████
+  first     1.00 s  ████
+  second      0 µs      █
+  last        0 µs         █
+";
+    assert_eq!(waterfall(&bars, 8), expected);
+    assert_eq!(waterfall(&[], 8), "");
 }

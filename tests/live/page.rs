@@ -27,6 +27,16 @@ pub(crate) fn gpu_rows() -> Vec<Row> {
     all_rows().into_iter().filter(Row::is_of_gpus).collect()
 }
 
+/// Every metric of retrieval on the page, in its order.
+pub(crate) fn rag_rows() -> Vec<Row> {
+    all_rows().into_iter().filter(Row::is_of_rag).collect()
+}
+
+/// Every metric of agents on the page, in its order.
+pub(crate) fn agent_rows() -> Vec<Row> {
+    all_rows().into_iter().filter(Row::is_of_agents).collect()
+}
+
 fn all_rows() -> Vec<Row> {
     let bounds = bounds();
     let rows = table("| metric | kind | unit |").map(|cells| {

@@ -103,7 +103,7 @@ fn cells(figure: Figure, summary: &Summary) -> [String; 6] {
     let value = |value| match figure {
         Figure::OutputTokenRate => format!("{}/s", significant(value)),
         Figure::Energy | Figure::TokenEnergy => joules(value),
-        Figure::Cost => format!("${}", significant(value)),
+        Figure::Cost => dollars(value),
         _ if figure.unit() == "s" => seconds(value),
         _ => significant(value),
     };
@@ -129,6 +129,19 @@ fn joules(joules: f64) -> String {
         _ => (joules / 1e3, "kJ"),
     };
     format!("{} {unit}", significant(value))
+}
+
+/// An amount; a call costs a fraction of a cent, of which two digits are shown.
+fn dollars(amount: f64) -> String {
+    // Kept in millionths.
+    let decimals = match amount {
+        ..0.000_099_5 => 6,
+        ..0.000_995 => 5,
+        ..0.009_95 => 4,
+        ..0.099_5 => 3,
+        _ => 2,
+    };
+    format!("${amount:.decimals$}")
 }
 
 /// How often, by the shortest of second, minute and hour in which it happens once.

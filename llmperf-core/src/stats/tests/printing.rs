@@ -56,6 +56,19 @@ tool weather
 }
 
 #[test]
+fn an_amount_has_two_digits_however_small_it_is() {
+    for (micros, expected) in
+        [(31, "$0.000031"), (420, "$0.00042"), (4_200, "$0.0042"), (42_000, "$0.042"), (1_230_000, "$1.23")]
+    {
+        let registry = Registry::new(0);
+        let calls = registry.series(SeriesKind::Call, "openai", "gpt-4o-mini");
+        calls.record(SECOND, [(Figure::Cost, micros)], Outcome::Complete, false, None);
+        let table = registry.snapshot(2 * SECOND).to_string();
+        assert!(table.contains(&format!(" {expected} ")), "{expected} is not in\n{table}");
+    }
+}
+
+#[test]
 fn a_table_prints_the_window_that_was_asked_for() {
     let expected = "\
 measured in the last minute (55.0 s)
