@@ -222,10 +222,11 @@ impl Alive {
 }
 
 /// Work of which a call that lives around it knows nothing: a tool that a model's stream runs asks models of its own. What
-/// it asks is no attempt at that call. A stage is nearer: the call may be what it consists of.
+/// it asks is no attempt at that call. Stages, steps and plans are nearer: what they send may be the call itself, and a
+/// mark around it must not make two calls of one.
 fn is_apart(kind: SeriesKind) -> bool {
-    use SeriesKind::{Agent, Pipeline, Plan, Step, Tool, Workflow};
-    matches!(kind, Pipeline | Agent | Step | Plan | Tool | Workflow)
+    use SeriesKind::{Agent, Pipeline, Tool, Workflow};
+    matches!(kind, Pipeline | Agent | Tool | Workflow)
 }
 
 /// Judges the work if the code between its making and its survival panics. The work ends with its guard: what goes on
