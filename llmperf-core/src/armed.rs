@@ -19,7 +19,7 @@ use crate::{
     metrics::Metric,
     observe::{Progress, StartedCall},
     scope::{self, Frame},
-    shared::{Outer, Shared},
+    shared::{Outer, Place, Shared},
     span,
 };
 
@@ -67,7 +67,12 @@ impl Live {
         let breaks = begun.is_none();
         let spanned = begun.unwrap_or_else(|| span::absent(&self.context));
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(&self.spec, instrumentation.clock().clone(), self.marks.start());
+        let place = match (&frames, outer.as_deref().and_then(Outer::shared)) {
+            (_, Some(outer)) => outer.place(),
+            (Some(frames), None) => Place::new(&self.context, frames.id_of_work()),
+            (None, None) => Place::default(),
+        };
+        let shared = Shared::new(&self.spec, instrumentation.clock().clone(), self.marks.start(), place);
         let observed = frames.is_some() || !instrumentation.settings().observers.is_empty();
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {

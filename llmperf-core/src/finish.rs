@@ -237,7 +237,7 @@ impl Live {
     /// Tells those around it that it has ended.
     fn note(&self, armed: &Armed, at: Tick) {
         let Some(frames) = &armed.frames else { return };
-        let clock = self.clock();
+        let (clock, place) = (self.clock(), Shared::of(&self.context).map(Shared::place).unwrap_or_default());
         frames.note(clock, || {
             let kind = match self.spec.side {
                 Side::Client => SeriesKind::Call,
@@ -245,8 +245,9 @@ impl Live {
             };
             Entry {
                 title: Title::new(kind, self.spec.provider.clone(), self.spec.model.clone()),
-                id: 0,
-                within: frames.id_of_work(),
+                id: place.id,
+                call: place.call,
+                within: place.frame,
                 began: clock.nanos_between(0, self.marks.start()),
                 ended: clock.nanos_between(0, at),
             }

@@ -50,7 +50,7 @@ pub struct Scope {
 
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Tells frames apart; work and calls name that of the frame they are in.
+    /// Tells frames apart, and calls from them; work and calls name that of the frame they are in.
     id: u64,
     observer: Option<Arc<dyn Observer>>,
     /// Where telemetry of what is made inside goes.
@@ -147,11 +147,16 @@ pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
 }
 
+/// An id that no frame has, and no call.
+pub(crate) fn unique_id() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    IDS.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Frame {
     fn new(parent: &Context, framed: Framed) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(1);
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let id = unique_id();
         let (outer, closed) = (innermost(parent), AtomicBool::new(false));
         Self { id, observer, instrumentation, anchor, journal, outer, closed }
     }

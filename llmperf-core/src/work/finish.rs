@@ -100,7 +100,7 @@ impl Alive {
         let Some(frames) = &self.frames else { return };
         frames.note(self.instrumentation.clock(), || {
             let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
-            Entry { title: title.clone(), id, within: frames.id_of_work(), began, ended }
+            Entry { title: title.clone(), id, call: self.call, within: frames.id_of_work(), began, ended }
         });
     }
 }
