@@ -78,7 +78,8 @@ impl Run {
 
     custom_setters!();
 
-    /// Says how it will have come out, if no error ends it. The last word stands.
+    /// Says how it will have come out, if no error ends it: a drop after it changes nothing. The last word stands. `Error` and
+    /// `Cancelled` end it as such.
     pub fn result(&mut self, result: AgentResult) {
         self.result = Some(result);
     }
@@ -199,6 +200,17 @@ impl Work for Run {
         Opening::span(span::named("invoke_agent", &self.name), SpanKind::Internal, attributes)
             .observed_by(running)
             .journaled()
+    }
+
+    /// Outcome and result say the same: what was said of the result is stronger than a drop, and weaker than an error.
+    fn closing(&mut self, verdict: &Verdict) -> Option<Verdict> {
+        let said = self.result.or_else(|| self.running.as_ref()?.said())?;
+        match (verdict, said) {
+            (Verdict::Failed(_), _) => None,
+            (_, AgentResult::Error) => Some(Verdict::failed("_OTHER")),
+            (_, AgentResult::Cancelled) => Some(Verdict::Cancelled),
+            _ => Some(Verdict::Complete),
+        }
     }
 
     fn title(&self) -> Title {

@@ -151,6 +151,37 @@ fn the_result_is_what_was_said_last_and_an_error_is_stronger() {
     );
 }
 
+#[tokio::test]
+async fn what_was_said_of_the_result_is_stronger_than_a_drop_and_the_outcome_agrees_with_it() {
+    let probe = Probe::new();
+    let waits = |result| async move {
+        conclude(result);
+        std::future::pending::<Result<(), io::Error>>().await
+    };
+    let scope = async {
+        for result in AgentResult::ALL {
+            silent(run(result.as_str()).run(waits(result))).await;
+            let mut guard = run(result.as_str()).start();
+            guard.result(result);
+            guard.complete();
+        }
+        silent(run("timeout").deadline(Duration::ZERO).run(waits(AgentResult::Success))).await;
+        let mut guard = run("panic").start();
+        guard.result(AgentResult::Success);
+        settled(async { guard.in_scope(scripted_panic::<()>) }).await;
+    };
+    probe.instrumentation().scope(scope).await;
+    for span in probe.spans() {
+        let (result, outcome) = match span.name.trim_start_matches("invoke_agent ") {
+            "timeout" | "panic" | "error" => ("error", "error"),
+            "cancelled" => ("cancelled", "cancelled"),
+            other => (other, "complete"),
+        };
+        assert_eq!((result_of(&span), attribute(&span, "llmperf.outcome")), (result, Some(outcome)), "{}", span.name);
+    }
+    assert_eq!(probe.spans().len(), 2 * AgentResult::ALL.len() + 2);
+}
+
 /// A nested run that says its own result: not that of the run around it.
 fn nested_and_suspended() {
     run("nested").in_scope(|| conclude(AgentResult::Suspended), |guard, ()| guard.complete());
