@@ -380,6 +380,22 @@ fn a_run_that_missed_its_goal_missed_its_objective_however_fast_it_was() {
 }
 
 #[test]
+fn objectives_of_many_tenants_are_folded_before_the_limit_of_the_sdk() {
+    let slo = |name| Slo::new(name, Objective::AgentRun, Duration::from_secs(10));
+    let probe = Probe::with(|builder| builder.slos([slo("desk"), slo("desk too")]));
+    probe.instrumentation().sync_scope(|| {
+        for number in 0..1_100 {
+            let tenant = format!("tenant {}", number / 44);
+            run(format!("agent {}", number % 44)).label("tenant", tenant).start().complete();
+        }
+    });
+    let events = probe.points("llmperf.slo.events");
+    assert_eq!((events.len(), probe.count("llmperf.slo.events")), (1_802, 2_200.0));
+    let folded = events.iter().filter(|event| event.attribute("tenant") == "_other").map(|event| event.sum);
+    assert_eq!(folded.sum::<f64>(), 400.0);
+}
+
+#[test]
 fn labels_stand_on_our_metrics_and_not_on_those_of_the_convention() {
     let probe = Probe::new();
     probe.instrumentation().sync_scope(|| {
