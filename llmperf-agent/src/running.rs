@@ -150,7 +150,7 @@ impl Observer for Running {
     }
 }
 
-/// Says how the run that we are in will have come out; an error that ends it is stronger, a drop is not. Outside any run nothing happens.
+/// Says how the run that we are in will have come out; an error that ends it is stronger, and a drop only than a success. Outside any run nothing happens.
 ///
 /// For code inside a run, that has no guard at hand; who has one uses [`Run::result`](crate::Run::result).
 ///

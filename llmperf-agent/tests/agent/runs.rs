@@ -152,7 +152,7 @@ fn the_result_is_what_was_said_last_and_an_error_is_stronger() {
 }
 
 #[tokio::test]
-async fn what_was_said_of_the_result_is_stronger_than_a_drop_and_the_outcome_agrees_with_it() {
+async fn what_was_said_of_the_result_is_stronger_than_a_drop_unless_a_success_and_the_outcome_agrees_with_it() {
     let probe = Probe::new();
     let waits = |result| async move {
         conclude(result);
@@ -160,7 +160,8 @@ async fn what_was_said_of_the_result_is_stronger_than_a_drop_and_the_outcome_agr
     };
     let scope = async {
         for result in AgentResult::ALL {
-            silent(run(result.as_str()).run(waits(result))).await;
+            let name = if result == AgentResult::Success { "cancelled" } else { result.as_str() };
+            silent(run(name).run(waits(result))).await;
             let mut guard = run(result.as_str()).start();
             guard.result(result);
             guard.complete();
