@@ -237,7 +237,7 @@ impl Live {
     /// Tells those around it that it has ended.
     fn note(&self, armed: &Armed, at: Tick) {
         let Some(frames) = &armed.frames else { return };
-        let (clock, place) = (self.clock(), Shared::of(&self.context).map(Shared::place).unwrap_or_default());
+        let clock = self.clock();
         frames.note(clock, || {
             let kind = match self.spec.side {
                 Side::Client => SeriesKind::Call,
@@ -245,9 +245,9 @@ impl Live {
             };
             Entry {
                 title: Title::new(kind, self.spec.provider.clone(), self.spec.model.clone()),
-                id: place.id,
-                call: place.call,
-                within: place.frame,
+                id: self.id(),
+                call: 0,
+                within: frames.id_of_work(),
                 began: clock.nanos_between(0, self.marks.start()),
                 ended: clock.nanos_between(0, at),
             }
@@ -265,7 +265,7 @@ impl Live {
         let clock = self.clock();
         let since_start = clock.nanos_between(self.marks.start(), clock.tick());
         let call = FinishedCall {
-            id: armed.id,
+            id: self.id(),
             side: self.spec.side,
             operation: self.spec.operation().as_str(),
             provider: self.spec.provider.as_str(),

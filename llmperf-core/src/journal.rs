@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     pub(crate) title: Title,
     /// Of a call its own, of work that of its frame; 0 where it has none.
     pub(crate) id: u64,
-    /// The call that it was in, inside that work; 0 where there is none.
+    /// Of work the call that it was in, inside the work around it; 0 where there is none.
     pub(crate) call: u64,
     /// The frame of the work that it was in.
     pub(crate) within: u64,

@@ -24,6 +24,7 @@ use crate::{
     current,
     journal::{Entry, Journal},
     observe::Observer,
+    shared::Shared,
 };
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
@@ -59,6 +60,8 @@ pub(crate) struct Frame {
     /// What ended inside, where whoever opened the frame asks where its time went.
     journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
+    /// The call around it, live or not; 0 where there is none.
+    call: u64,
     closed: AtomicBool,
 }
 
@@ -158,7 +161,8 @@ impl Frame {
         let Framed { observer, instrumentation, anchor, journal } = framed;
         let id = unique_id();
         let (outer, closed) = (innermost(parent), AtomicBool::new(false));
-        Self { id, observer, instrumentation, anchor, journal, outer, closed }
+        let call = Shared::of(parent).map_or(0, Shared::id);
+        Self { id, observer, instrumentation, anchor, journal, outer, call, closed }
     }
 
     /// This frame and those around it, innermost first.
@@ -173,6 +177,12 @@ impl Frame {
     /// The id of the nearest frame that work has opened: those of scopes alone are nobody's part.
     pub(crate) fn id_of_work(self: &Arc<Self>) -> u64 {
         self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |frame| frame.id)
+    }
+
+    /// The id of the call that lives in this context inside the nearest work; 0 where there is none.
+    pub(crate) fn call_inside(self: &Arc<Self>, context: &Context) -> u64 {
+        let around = self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |work| work.call);
+        Shared::live_in(context).map(Shared::id).filter(|call| *call != around).unwrap_or(0)
     }
 
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {

@@ -17,7 +17,6 @@ use crate::{
     current,
     failure::bounded,
     finish::is_inference,
-    scope,
     spec::Spec,
     text::Text,
     timing::FinishReason,
@@ -35,28 +34,11 @@ pub(crate) struct Shared {
     work: Work,
     clock: Clock,
     start: Tick,
-    place: Place,
+    /// Tells calls apart, and from frames; 0 where nobody observes. An attempt has that of its call.
+    id: u64,
     live: AtomicBool,
     /// Made when something is told: most calls are told nothing.
     given: OnceLock<Box<Mutex<Given>>>,
-}
-
-/// Where a call stands among what ends inside a run; nowhere outside any.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
-    /// Its own id; that of the call that it is an attempt at.
-    pub(crate) id: u64,
-    /// The frame of the work around it.
-    pub(crate) frame: u64,
-    /// The call around it, inside that work; 0 where there is none.
-    pub(crate) call: u64,
-}
-
-impl Place {
-    /// A new one in this context, whose innermost frame of work is this.
-    pub(crate) fn new(context: &Context, frame: u64) -> Self {
-        Self { id: scope::unique_id(), frame, call: Shared::around(context, frame) }
-    }
 }
 
 /// What others told a call while it lived.
@@ -167,7 +149,7 @@ pub(crate) fn keep(attributes: &mut Vec<KeyValue>, told: KeyValue) {
 
 impl Shared {
     /// Of a call of this identity that began at `start`.
-    pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick, place: Place) -> Self {
+    pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick, id: u64) -> Self {
         let (provider, model, work) = (spec.provider.clone(), spec.model.clone(), Work::of(spec));
         Self {
             side: spec.side,
@@ -176,7 +158,7 @@ impl Shared {
             work,
             clock,
             start,
-            place,
+            id,
             live: AtomicBool::new(true),
             given: OnceLock::new(),
         }
@@ -191,13 +173,8 @@ impl Shared {
         Self::of(context).filter(|shared| shared.live.load(Ordering::Acquire))
     }
 
-    /// The id of the call that lives in this context, inside the work of this frame; 0 where there is none.
-    pub(crate) fn around(context: &Context, frame: u64) -> u64 {
-        Self::live_in(context).filter(|call| call.place.frame == frame).map_or(0, |call| call.place.id)
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The context as if no call lived in it.
@@ -209,7 +186,7 @@ impl Shared {
             work: self.work,
             clock: self.clock.clone(),
             start: self.start,
-            place: self.place,
+            id: self.id,
             live: AtomicBool::new(false),
             given: OnceLock::new(),
         })

@@ -171,7 +171,7 @@ impl Alive {
         let frames = scope::innermost(parent);
         let given = frames.as_ref().and_then(Frame::instrumentation);
         let instrumentation = given.cloned().unwrap_or_else(Instrumentation::global);
-        let call = frames.as_ref().map_or(0, |frames| Shared::around(parent, frames.id_of_work()));
+        let call = frames.as_ref().map_or(0, |frames| frames.call_inside(parent));
         let apart = || instrumentation.guarded(|| is_apart(work.title().kind)).unwrap_or(false);
         let hidden = Shared::live_in(parent).filter(|_| apart()).map(|call| call.hidden(parent));
         let parent = hidden.as_ref().unwrap_or(parent);
