@@ -100,6 +100,11 @@ pub(crate) fn tool(name: &'static str) -> Job {
     Job::new(SeriesKind::Tool, name, "")
 }
 
+/// A request to another service.
+pub(crate) fn operation(method: &'static str, of: &'static str) -> Job {
+    Job::new(SeriesKind::Operation, method, of)
+}
+
 pub(crate) fn step(name: &'static str) -> Job {
     Job::new(SeriesKind::Step, "desk", name)
 }
