@@ -26,6 +26,10 @@ use crate::{
     observe::Observer,
 };
 
+/// From how many frames around it on a frame leaves out those that are closed: each task that starts the next one in its
+/// scope would make a chain without end.
+const DEEP: usize = 128;
+
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
 /// ```
@@ -59,6 +63,8 @@ pub(crate) struct Frame {
     /// What ended inside, where whoever opened the frame asks where its time went.
     journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
+    /// How many frames are around it.
+    depth: usize,
     closed: AtomicBool,
 }
 
@@ -152,8 +158,16 @@ impl Frame {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let Framed { observer, instrumentation, anchor, journal } = framed;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
-        Self { id, observer, instrumentation, anchor, journal, outer, closed }
+        let around = innermost(parent);
+        let (outer, instrumentation, is_late) = match around {
+            Some(around) if around.depth >= DEEP && around.is_closed() => {
+                let instrumentation = instrumentation.or_else(|| around.instrumentation().cloned());
+                (around.outwards().find(|frame| !frame.is_closed()).cloned(), instrumentation, true)
+            }
+            around => (around, instrumentation, false),
+        };
+        let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, closed: AtomicBool::new(is_late) }
     }
 
     /// This frame and those around it, innermost first.
