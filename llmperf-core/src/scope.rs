@@ -27,6 +27,10 @@ use crate::{
     shared::Shared,
 };
 
+/// From how many frames around it on a frame leaves out those that are closed: each task that starts the next one in its
+/// scope would make a chain without end.
+const DEEP: usize = 128;
+
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
 /// ```
@@ -60,6 +64,8 @@ pub(crate) struct Frame {
     /// What ended inside, where whoever opened the frame asks where its time went.
     journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
+    /// How many frames are around it.
+    depth: usize,
     /// The call around it, live or not; 0 where there is none.
     call: u64,
     closed: AtomicBool,
@@ -159,10 +165,17 @@ pub(crate) fn unique_id() -> u64 {
 impl Frame {
     fn new(parent: &Context, framed: Framed) -> Self {
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = unique_id();
-        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
+        let (id, around) = (unique_id(), innermost(parent));
         let call = Shared::of(parent).map_or(0, Shared::id);
-        Self { id, observer, instrumentation, anchor, journal, outer, call, closed }
+        let (outer, instrumentation, is_late) = match around {
+            Some(around) if around.depth >= DEEP && around.is_closed() => {
+                let instrumentation = instrumentation.or_else(|| around.instrumentation().cloned());
+                (around.outwards().find(|frame| !frame.is_closed()).cloned(), instrumentation, true)
+            }
+            around => (around, instrumentation, false),
+        };
+        let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_late) }
     }
 
     /// This frame and those around it, innermost first.
