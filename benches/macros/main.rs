@@ -46,13 +46,13 @@ fn main() {
         .configure_from_args();
     let sdk = Sdk::new();
     for (name, function) in ALL {
-        recorded(&mut criterion, &sdk, name, |n| _ = black_box(function(n)));
+        recorded(&mut criterion, &sdk, name, function);
     }
-    recorded(&mut criterion, &sdk, "tool, async", |n| _ = black_box(polled(asynchronous(n))));
+    recorded(&mut criterion, &sdk, "tool, async", |n| polled(asynchronous(n)));
     for (name, function) in ALL {
-        not_installed(&mut criterion, name, |n| _ = black_box(function(n)));
+        not_installed(&mut criterion, name, function);
     }
-    not_installed(&mut criterion, "tool, async", |n| _ = black_box(polled(asynchronous(n))));
+    not_installed(&mut criterion, "tool, async", |n| polled(asynchronous(n)));
     against_builder(&mut criterion, &sdk);
     bare_futures(&mut criterion);
     // Last: from here on a subscriber has been seen, and callsites ask for one.
@@ -69,24 +69,24 @@ fn polled<F: Future>(future: F) -> Option<F::Output> {
     }
 }
 
-fn times(count: u64, mut run: impl FnMut(u32)) {
+fn times<T>(count: u64, mut run: impl FnMut(u32) -> T) {
     for n in 0..count {
-        run(n as u32);
+        black_box(run(n as u32));
     }
 }
 
 /// With a provider of spans and of metrics.
-fn recorded(criterion: &mut Criterion, sdk: &Sdk, name: &'static str, function: impl Fn(u32) + Copy) {
+fn recorded<T>(criterion: &mut Criterion, sdk: &Sdk, name: &'static str, function: impl Fn(u32) -> T + Copy) {
     let tracer = BoxedTracer::new(Box::new(sdk.tracers.tracer_with_scope(scope())));
-    let by_hand = ByHand::of(|| function(1), Some(tracer), &sdk.meters.meter("by-hand"));
+    let by_hand = ByHand::of(|| drop(function(1)), Some(tracer), &sdk.meters.meter("by-hand"));
     println!("\n{name}: one span, {} records", by_hand.records());
     let instrumentation = sdk.instrumentation().build();
     Race::new(
         leaked(format!("{name}, recorded")),
         [
-            Contestant::new("the bare function", |count| times(count, |n| _ = black_box(bare(n)))),
+            Contestant::new("the bare function", |count| times(count, bare)),
             Contestant::new("by hand: span and records", |count| {
-                times(count, |n| _ = black_box(by_hand.measure(|| bare(n))));
+                times(count, |n| by_hand.measure(|| bare(n)));
             }),
             Contestant::new("the attribute", |count| instrumentation.sync_scope(|| times(count, function))),
         ],
@@ -96,17 +96,17 @@ fn recorded(criterion: &mut Criterion, sdk: &Sdk, name: &'static str, function: 
 }
 
 /// With nothing installed.
-fn not_installed(criterion: &mut Criterion, name: &'static str, function: impl Fn(u32) + Copy) {
-    let by_hand = ByHand::of(|| function(1), None, &global::meter("by-hand"));
+fn not_installed<T>(criterion: &mut Criterion, name: &'static str, function: impl Fn(u32) -> T + Copy) {
+    let by_hand = ByHand::of(|| drop(function(1)), None, &global::meter("by-hand"));
     Race::new(
         leaked(format!("{name}, nothing installed")),
         [
-            Contestant::new("the bare function", |count| times(count, |n| _ = black_box(bare(n)))),
+            Contestant::new("the bare function", |count| times(count, bare)),
             Contestant::new("by hand: the same calls of the API", |count| {
-                times(count, |n| _ = black_box(by_hand.measure(|| bare(n))));
+                times(count, |n| by_hand.measure(|| bare(n)));
             }),
             Contestant::new("the attribute", |count| times(count, function)),
-            Contestant::new("#[tracing::instrument]", |count| times(count, |n| _ = black_box(instrumented(n)))),
+            Contestant::new("#[tracing::instrument]", |count| times(count, instrumented)),
         ],
     )
     .ratio("the attribute / by hand", NOT_INSTALLED, |[_, by_hand, attribute, _]| attribute / by_hand)
@@ -121,10 +121,10 @@ fn against_builder(criterion: &mut Criterion, sdk: &Sdk) {
         "against the builder, recorded",
         [
             Contestant::new("the builder", |count| {
-                instrumentation.sync_scope(|| times(count, |n| _ = black_box(built(n))));
+                instrumentation.sync_scope(|| times(count, built));
             }),
             Contestant::new("the attribute", |count| {
-                instrumentation.sync_scope(|| times(count, |n| _ = black_box(tool(n))));
+                instrumentation.sync_scope(|| times(count, tool));
             }),
         ],
     )
@@ -136,7 +136,7 @@ fn bare_futures(criterion: &mut Criterion) {
     Race::new(
         "futures without work",
         [Contestant::new("a bare async function, polled once", |count| {
-            times(count, |n| _ = black_box(polled(bare_asynchronous(n))));
+            times(count, |n| polled(bare_asynchronous(n)));
         })],
     )
     .run(criterion);
@@ -156,12 +156,12 @@ fn against_tracing(criterion: &mut Criterion, sdk: &Sdk) {
             Contestant::timed("#[tracing::instrument], a span alone", |count| {
                 tracing::dispatcher::with_default(&subscriber, || {
                     let started = Instant::now();
-                    times(count, |n| _ = black_box(instrumented(n)));
+                    times(count, instrumented);
                     started.elapsed()
                 })
             }),
             Contestant::new("#[tool], span and records", |count| {
-                instrumentation.sync_scope(|| times(count, |n| _ = black_box(tool(n))));
+                instrumentation.sync_scope(|| times(count, tool));
             }),
         ],
     )

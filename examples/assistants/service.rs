@@ -104,13 +104,7 @@ impl Service {
                 self.by_id(hit).await?;
             }
         }
-        let prompt = rag::assemble().in_scope(
-            || assemble(&request.text, &best, BUDGET),
-            |guard, prompt| {
-                guard.complete();
-                prompt
-            },
-        );
+        let prompt = rag::assemble().time(|| assemble(&request.text, &best, BUDGET));
         let answer = self.generate(&prompt.text).await?;
         Ok(self.kept(request, vector, answer))
     }

@@ -24,7 +24,12 @@ use crate::{
     current,
     journal::{Entry, Journal},
     observe::Observer,
+    shared::Shared,
 };
+
+/// From how many frames around it on a frame leaves out those that are closed: each task that starts the next one in its
+/// scope would make a chain without end.
+const DEEP: usize = 128;
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
@@ -50,7 +55,7 @@ pub struct Scope {
 
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Tells frames apart; work and calls name that of the frame they are in.
+    /// Tells frames apart, and calls from them; work and calls name that of the frame they are in.
     id: u64,
     observer: Option<Arc<dyn Observer>>,
     /// Where telemetry of what is made inside goes.
@@ -59,6 +64,10 @@ pub(crate) struct Frame {
     /// What ended inside, where whoever opened the frame asks where its time went.
     journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
+    /// How many frames are around it.
+    depth: usize,
+    /// The call around it, live or not; 0 where there is none.
+    call: u64,
     closed: AtomicBool,
 }
 
@@ -129,9 +138,9 @@ pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -
     context
 }
 
-/// A frame inside `outer`, the innermost one of `parent`, and the context with it.
-pub(crate) fn entered(parent: &Context, outer: Option<Arc<Frame>>, framed: Framed) -> (Arc<Frame>, Context) {
-    let frame = Arc::new(Frame::new(outer, framed));
+/// A frame inside `around`, the innermost one of `parent`, and the context with it.
+pub(crate) fn entered(parent: &Context, around: Option<Arc<Frame>>, framed: Framed) -> (Arc<Frame>, Context) {
+    let frame = Arc::new(Frame::new(parent, around, framed));
     let context = parent.with_value(Innermost(Arc::clone(&frame)));
     (frame, context)
 }
@@ -147,22 +156,30 @@ pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
 }
 
+/// An id that no frame has, and no call.
+pub(crate) fn unique_id() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    IDS.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Frame {
-    fn new(outer: Option<Arc<Self>>, framed: Framed) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(1);
+    fn new(parent: &Context, around: Option<Arc<Self>>, framed: Framed) -> Self {
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        Self { id, observer, instrumentation, anchor, journal, outer, closed: AtomicBool::new(false) }
+        let (id, call) = (unique_id(), Shared::of(parent).map_or(0, Shared::id));
+        let (outer, instrumentation, is_late) = match around {
+            Some(around) if around.depth >= DEEP && around.is_closed() => {
+                let instrumentation = instrumentation.or_else(|| around.instrumentation().cloned());
+                (around.outwards().find(|frame| !frame.is_closed()).cloned(), instrumentation, true)
+            }
+            around => (around, instrumentation, false),
+        };
+        let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_late) }
     }
 
     /// A call that ends inside from now on is late.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-    }
-
-    /// The one around it.
-    pub(crate) fn outer(&self) -> Option<&Arc<Self>> {
-        self.outer.as_ref()
     }
 
     /// This frame and those around it, innermost first.
@@ -177,6 +194,12 @@ impl Frame {
     /// The id of the nearest frame that work has opened: those of scopes alone are nobody's part.
     pub(crate) fn id_of_work(self: &Arc<Self>) -> u64 {
         self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |frame| frame.id)
+    }
+
+    /// The id of the call that lives in this context inside the nearest work; 0 where there is none.
+    pub(crate) fn call_inside(self: &Arc<Self>, context: &Context) -> u64 {
+        let around = self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |work| work.call);
+        Shared::live_in(context).map(Shared::id).filter(|call| *call != around).unwrap_or(0)
     }
 
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {

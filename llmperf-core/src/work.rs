@@ -7,6 +7,7 @@
 mod finish;
 mod future;
 mod guard;
+mod objectives;
 mod stream;
 
 use std::{borrow::Cow, fmt, future::Future, sync::Arc, time::Duration};
@@ -90,6 +91,14 @@ pub trait Work: fmt::Debug + Send + Sized + 'static {
         let mut guard = self.start();
         let value = guard.in_scope(code);
         then(guard, value)
+    }
+
+    /// Runs code that neither waits nor fails as this work: it is complete at its end. A panic in it is an error and goes on.
+    fn time<T>(self, code: impl FnOnce() -> T) -> T {
+        self.in_scope(code, |guard, value| {
+            guard.complete();
+            value
+        })
     }
 
     /// Awaits a future as this work: `Ok` is complete, `Err` an error, a drop cancelled.
@@ -249,6 +258,6 @@ impl Ended<'_> {
     /// Judges it against each declared SLO of an objective; `value` is what the objective limits, absent where that was
     /// not seen. `attributes` are those of its own metrics: names, capped.
     pub fn judge(&self, objective: Objective, value: Option<Duration>, attributes: &[KeyValue]) {
-        finish::judge(self, objective, value, attributes);
+        objectives::judge(self, objective, value, attributes);
     }
 }

@@ -98,7 +98,8 @@ impl Expansion<'_> {
         let given = given(&function.signature.output, shape);
         if function.signature.asyncness.is_some() {
             let finish = self.finish(shape);
-            let typed = typed(&given);
+            // Tells the compiler the type of the block, which has no place for one: a return that never happens.
+            let typed = ours!(if false { return #part::__private::never::<#given>(); });
             return never(
                 shape,
                 ours! {
@@ -291,7 +292,7 @@ impl Expansion<'_> {
         let item = match &args.first_output {
             None => {
                 let judged = self.judged(&ours!(JudgedItem(__llmperf_item)), &ours!(__llmperf_guard));
-                ours!(#[allow(unused_results, unused_must_use)] #judged;)
+                ours!(#part::__private::noted(#judged);)
             }
             // Judged as a value is, which marks nothing.
             Some(Closure { code, .. }) => {
@@ -332,7 +333,6 @@ impl Expansion<'_> {
         let part = &self.part;
         let judge = format_ident!("judge_{}", self.sort.name(), span = Span::mixed_site());
         ours!({
-            #[allow(unused_imports, clippy::wildcard_imports)]
             use #part::__private::judging::*;
             (&&&&&#part::__private::#what).#judge(#guard)
         })
@@ -379,25 +379,6 @@ fn given(output: &ReturnType, shape: &Shape) -> Type {
         _ if shape.is_never() => parse_quote!(::core::convert::Infallible),
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, written) => without_impl(written),
-    }
-}
-
-/// Tells the compiler the type of an async block, which has no place for one: a return that never happens.
-fn typed(given: &Type) -> TokenStream {
-    ours! {
-        #[allow(
-            unreachable_code,
-            clippy::diverging_sub_expression,
-            clippy::empty_loop,
-            clippy::let_unit_value,
-            clippy::let_with_type_underscore,
-            clippy::needless_return,
-            clippy::unreachable
-        )]
-        if false {
-            let __llmperf_never: #given = loop {};
-            return __llmperf_never;
-        }
     }
 }
 

@@ -25,7 +25,6 @@ fn a_plain_function_runs_in_scope() {
                 move |__llmperf_guard, __llmperf_value| {
                     let mut __llmperf_guard = __llmperf_guard;
                     let __llmperf_verdict = {
-                        #[allow(unused_imports, clippy::wildcard_imports)]
                         use ::llmperf_agent::__private::judging::*;
                         (&&&&&::llmperf_agent::__private::Judged(&__llmperf_value)).judge_step(&mut __llmperf_guard)
                     };

@@ -9,7 +9,7 @@ pub use answers::{Asks, answered, streamed, streamed_as_is, try_streamed};
 pub use failing::{ByDyn, ByHeld, ByKind, Fails};
 pub use judging::{Judged, JudgedError, JudgedItem};
 pub use llmperf_core::{
-    __private::{called, items_of, judged, output_of},
+    __private::{called, items_of, judged, never, noted, output_of},
     Work,
 };
 pub use values::{AttributeValue, Count, count, value};

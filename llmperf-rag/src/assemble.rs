@@ -17,10 +17,7 @@ use crate::{
 /// ```
 /// use llmperf_rag::{Work as _, assemble};
 ///
-/// let prompt = assemble().in_scope(|| format!("{} {}", "passages", "question"), |guard, prompt| {
-///     guard.complete();
-///     prompt
-/// });
+/// let prompt = assemble().time(|| format!("{} {}", "passages", "question"));
 /// # assert_eq!(prompt, "passages question");
 /// ```
 #[derive(Debug)]

@@ -49,6 +49,10 @@ pub(super) struct Alive {
     pub(super) context: Context,
     /// Absent where nobody could find it.
     pub(super) frame: Option<Arc<Frame>>,
+    /// The frames around it.
+    pub(super) frames: Option<Arc<Frame>>,
+    /// The id of the call around it, inside the work around it; 0 where there is none.
+    pub(super) call: u64,
     pub(super) spanned: bool,
     attached: bool,
     pub(super) begun: SystemTime,
@@ -169,6 +173,7 @@ impl Alive {
         let frames = scope::innermost(parent);
         let given = frames.as_ref().and_then(Frame::instrumentation);
         let instrumentation = given.cloned().unwrap_or_else(Instrumentation::global);
+        let call = frames.as_ref().map_or(0, |frames| frames.call_inside(parent));
         let apart = || instrumentation.guarded(|| is_apart(work.title().kind)).unwrap_or(false);
         let hidden = Shared::live_in(parent).filter(|_| apart()).map(|call| call.hidden(parent));
         let parent = hidden.as_ref().unwrap_or(parent);
@@ -195,7 +200,7 @@ impl Alive {
             let anchor = Some(Anchor { wall: begun, tick: start });
             let (instrumentation, journal) = (Some(instrumentation.clone()), journals.then(Box::<Journal>::default));
             let framed = Framed { observer, instrumentation, anchor, journal };
-            let (frame, context) = scope::entered(&context, frames, framed);
+            let (frame, context) = scope::entered(&context, frames.clone(), framed);
             (Some(frame), context)
         } else {
             (None, context)
@@ -207,6 +212,8 @@ impl Alive {
             attached: framed || inner.is_some(),
             context: inner.unwrap_or(context),
             frame,
+            frames,
+            call,
             begun,
             start,
             first_output: None,
@@ -214,11 +221,6 @@ impl Alive {
             unwinding: thread::panicking(),
             instrumentation,
         }
-    }
-
-    /// The frames around it.
-    pub(super) fn frames(&self) -> Option<&Arc<Frame>> {
-        self.frame.as_ref()?.outer()
     }
 
     fn has_passed<W: Work>(&self, work: &W) -> bool {
@@ -235,10 +237,11 @@ fn inside(parent: &Context, span: BoxedSpan) -> Context {
 }
 
 /// Work of which a call that lives around it knows nothing: a tool that a model's stream runs asks models of its own. What
-/// it asks is no attempt at that call. A stage is nearer: the call may be what it consists of.
+/// it asks is no attempt at that call. Stages, steps and plans are nearer: what they send may be the call itself, and a
+/// mark around it must not make two calls of one.
 fn is_apart(kind: SeriesKind) -> bool {
-    use SeriesKind::{Agent, Pipeline, Plan, Step, Tool, Workflow};
-    matches!(kind, Pipeline | Agent | Step | Plan | Tool | Workflow)
+    use SeriesKind::{Agent, Pipeline, Tool, Workflow};
+    matches!(kind, Pipeline | Agent | Tool | Workflow)
 }
 
 /// Judges the work if the code between its making and its survival panics. The work ends with its guard: what goes on

@@ -196,6 +196,16 @@ fn code_in_scope_ends_as_then_says() {
 }
 
 #[test]
+fn code_that_is_timed_is_complete_unless_it_panics() {
+    let bench = Bench::new();
+    assert_eq!(bench.run(|job| job.time(|| 7)), 7);
+    bench.assert_ended(Outcome::Complete, None);
+    let bench = Bench::new();
+    bench.panics(|job| job.time(|| panic!("scripted")));
+    bench.assert_ended(Outcome::Error, Some("panic"));
+}
+
+#[test]
 fn code_in_scope_that_panics_has_failed_and_so_has_a_then_that_does() {
     let bench = Bench::new();
     bench.panics(|job| job.in_scope(|| panic!("scripted"), |guard, ()| guard.complete()));

@@ -1,4 +1,22 @@
 //! The attributes of llmperf-rag, where nothing else of llmperf is: a library's case.
+//! Lints are forbidden here, so that generated code could not even allow one.
+
+#![forbid(
+    unreachable_code,
+    unused_braces,
+    unused_imports,
+    unused_must_use,
+    unused_mut,
+    unused_results,
+    unused_variables,
+    clippy::diverging_sub_expression,
+    clippy::empty_loop,
+    clippy::let_and_return,
+    clippy::let_unit_value,
+    clippy::needless_return,
+    clippy::redundant_closure_call,
+    clippy::wildcard_imports
+)]
 
 #[cfg(test)]
 mod tests {
