@@ -194,7 +194,7 @@ fn runs_that_each_start_the_next_let_go_of_what_is_over() {
         let _current = outer.context().attach();
         run("poller").start()
     };
-    for _ in 0..20_000 {
+    for _ in 0..5_000 {
         let _current = before.context().attach();
         tool("poll").start().complete();
         let next = run("poller").start();

@@ -300,7 +300,7 @@ fn a_generation_that_streams_without_end_in_odd_ways_is_recorded_once() {
 fn pipelines_and_stages_that_each_start_the_next_let_go_of_what_is_over() {
     let probe = Probe::with(|builder| builder.tracer_provider(&opentelemetry_sdk::trace::SdkTracerProvider::default()));
     let mut before = probe.instrumentation().sync_scope(|| (pipeline("p").start(), retrieval().start()));
-    for _ in 0..10_000 {
+    for _ in 0..3_000 {
         let _current = before.1.context().attach();
         let pipeline = pipeline("p").start();
         let _inside = pipeline.context().attach();
