@@ -27,9 +27,9 @@ use crate::{
     shared::Shared,
 };
 
-/// From how many frames around it on a frame leaves out those that are closed: each task that starts the next one in its
-/// scope would make a chain without end.
-const DEEP: usize = 128;
+/// Most frames in one another. Each task that starts the next in its scope would make a chain without end: what lies
+/// deeper starts a new one, and all inside it counts as late.
+const DEEPEST: usize = 1_024;
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
@@ -162,20 +162,38 @@ pub(crate) fn unique_id() -> u64 {
     IDS.fetch_add(1, Ordering::Relaxed)
 }
 
+/// The frame around what is made in this context, and whether there is one that lies too deep for that.
+fn around(parent: &Context) -> (Option<Arc<Frame>>, bool) {
+    match innermost(parent) {
+        Some(frame) if frame.depth >= DEEPEST => (None, true),
+        frame => (frame, false),
+    }
+}
+
+/// The nearest observer of this type around what is made in this context.
+pub(crate) fn nearest_around<T: Observer>(parent: &Context) -> Option<Arc<T>> {
+    around(parent).0?.nearest()
+}
+
+impl Drop for Frame {
+    /// One after the other: a chain of them, each dropping the next, would use up the stack.
+    fn drop(&mut self) {
+        let mut outer = self.outer.take();
+        while let Some(mut frame) = outer.and_then(Arc::into_inner) {
+            outer = frame.outer.take();
+        }
+    }
+}
+
 impl Frame {
     fn new(parent: &Context, framed: Framed) -> Self {
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let (id, around) = (unique_id(), innermost(parent));
-        let call = Shared::of(parent).map_or(0, Shared::id);
-        let (outer, instrumentation, is_late) = match around {
-            Some(around) if around.depth >= DEEP && around.is_closed() => {
-                let instrumentation = instrumentation.or_else(|| around.instrumentation().cloned());
-                (around.outwards().find(|frame| !frame.is_closed()).cloned(), instrumentation, true)
-            }
-            around => (around, instrumentation, false),
-        };
+        let (id, call) = (unique_id(), Shared::of(parent).map_or(0, Shared::id));
+        let (outer, is_cut_off) = around(parent);
+        let instrumentation =
+            instrumentation.or_else(|| innermost(parent).filter(|_| is_cut_off)?.instrumentation().cloned());
         let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
-        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_late) }
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_cut_off) }
     }
 
     /// This frame and those around it, innermost first.

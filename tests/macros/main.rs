@@ -3,6 +3,7 @@
 mod arguments;
 mod hygiene;
 mod laziness;
+mod odd;
 mod outcomes;
 mod shapes;
 mod support;
