@@ -24,7 +24,12 @@ use crate::{
     current,
     journal::{Entry, Journal},
     observe::Observer,
+    shared::Shared,
 };
+
+/// From how many frames around it on a frame leaves out those that are closed: each task that starts the next one in its
+/// scope would make a chain without end.
+const DEEP: usize = 128;
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
@@ -50,7 +55,7 @@ pub struct Scope {
 
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Tells frames apart; work and calls name that of the frame they are in.
+    /// Tells frames apart, and calls from them; work and calls name that of the frame they are in.
     id: u64,
     observer: Option<Arc<dyn Observer>>,
     /// Where telemetry of what is made inside goes.
@@ -59,6 +64,10 @@ pub(crate) struct Frame {
     /// What ended inside, where whoever opened the frame asks where its time went.
     journal: Option<Box<Journal>>,
     outer: Option<Arc<Frame>>,
+    /// How many frames are around it.
+    depth: usize,
+    /// The call around it, live or not; 0 where there is none.
+    call: u64,
     closed: AtomicBool,
 }
 
@@ -147,13 +156,26 @@ pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
 }
 
+/// An id that no frame has, and no call.
+pub(crate) fn unique_id() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    IDS.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Frame {
     fn new(parent: &Context, framed: Framed) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(1);
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let (outer, closed) = (innermost(parent), AtomicBool::new(false));
-        Self { id, observer, instrumentation, anchor, journal, outer, closed }
+        let (id, around) = (unique_id(), innermost(parent));
+        let call = Shared::of(parent).map_or(0, Shared::id);
+        let (outer, instrumentation, is_late) = match around {
+            Some(around) if around.depth >= DEEP && around.is_closed() => {
+                let instrumentation = instrumentation.or_else(|| around.instrumentation().cloned());
+                (around.outwards().find(|frame| !frame.is_closed()).cloned(), instrumentation, true)
+            }
+            around => (around, instrumentation, false),
+        };
+        let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_late) }
     }
 
     /// This frame and those around it, innermost first.
@@ -168,6 +190,12 @@ impl Frame {
     /// The id of the nearest frame that work has opened: those of scopes alone are nobody's part.
     pub(crate) fn id_of_work(self: &Arc<Self>) -> u64 {
         self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |frame| frame.id)
+    }
+
+    /// The id of the call that lives in this context inside the nearest work; 0 where there is none.
+    pub(crate) fn call_inside(self: &Arc<Self>, context: &Context) -> u64 {
+        let around = self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |work| work.call);
+        Shared::live_in(context).map(Shared::id).filter(|call| *call != around).unwrap_or(0)
     }
 
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {

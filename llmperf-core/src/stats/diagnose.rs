@@ -178,7 +178,9 @@ impl Snapshot {
 /// How the time of these runs divides, and the share of it that no part covers.
 fn shares(slowest: &[SlowCall]) -> (Vec<PartShare>, Option<f64>) {
     let told: Vec<_> = slowest.iter().filter_map(|call| Some((call.duration, call.breakdown.as_ref()?))).collect();
-    let whole: Duration = told.iter().map(|(duration, _)| duration).sum();
+    // What was read of another process may be of any length.
+    let sum = |times: &mut dyn Iterator<Item = Duration>| times.fold(Duration::ZERO, Duration::saturating_add);
+    let whole = sum(&mut told.iter().map(|(duration, _)| *duration));
     if whole.is_zero() {
         return (Vec::new(), None);
     }
@@ -186,9 +188,9 @@ fn shares(slowest: &[SlowCall]) -> (Vec<PartShare>, Option<f64>) {
     for part in told.iter().flat_map(|(_, breakdown)| &breakdown.parts) {
         match sums.iter_mut().find(|sum| sum.title == part.title) {
             Some(sum) => {
-                sum.exclusive += part.exclusive;
-                sum.covered += part.covered;
-                sum.count += part.count;
+                sum.exclusive = sum.exclusive.saturating_add(part.exclusive);
+                sum.covered = sum.covered.saturating_add(part.covered);
+                sum.count = sum.count.saturating_add(part.count);
                 sum.within = sum.within.take().filter(|within| Some(within) == part.within.as_ref());
             }
             None => sums.push(part.clone()),
@@ -205,7 +207,7 @@ fn shares(slowest: &[SlowCall]) -> (Vec<PartShare>, Option<f64>) {
     };
     let mut shares: Vec<PartShare> = sums.into_iter().map(share).collect();
     shares.sort_by(|one, two| two.share.total_cmp(&one.share).then_with(|| one.title.cmp(&two.title)));
-    let other = told.iter().map(|(_, breakdown)| breakdown.other).sum();
+    let other = sum(&mut told.iter().map(|(_, breakdown)| breakdown.other));
     (shares, Some(of_whole(other)))
 }
 

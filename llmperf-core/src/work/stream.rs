@@ -10,6 +10,7 @@ use futures_core::{FusedStream, Stream};
 use pin_project::{pin_project, pinned_drop};
 
 use super::{Guard, Verdict, Work};
+use crate::internal::caught;
 
 /// A stream that is, or ends, a piece of work. Made by [`Guard::stream`].
 ///
@@ -86,8 +87,9 @@ impl<S: Stream, W: Work, R> PinnedDrop for WorkStream<S, W, R> {
     fn drop(self: Pin<&mut Self>) {
         let mut this = self.project();
         if let Some(guard) = this.guard {
-            let exhausted = this.stream.as_ref().as_pin_ref().is_some_and(|stream| stream.size_hint().1 == Some(0));
-            if exhausted {
+            let exhausted = || this.stream.as_ref().as_pin_ref().is_some_and(|stream| stream.size_hint().1 == Some(0));
+            // Without us nobody would have asked.
+            if caught(exhausted).unwrap_or(false) {
                 guard.judge(Verdict::Complete);
             }
             let current = guard.enter_to_drop();

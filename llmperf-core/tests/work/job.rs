@@ -104,6 +104,10 @@ pub(crate) fn step(name: &'static str) -> Job {
     Job::new(SeriesKind::Step, "desk", name)
 }
 
+pub(crate) fn plan(agent: &'static str) -> Job {
+    Job::new(SeriesKind::Plan, agent, "")
+}
+
 pub(crate) fn pipeline(name: &'static str) -> Job {
     Job { journaled: true, ..Job::new(SeriesKind::Pipeline, name, "") }
 }

@@ -7,6 +7,7 @@ mod concurrency;
 mod custom;
 mod diagnosis;
 mod growth;
+mod hostile;
 mod job;
 mod logs;
 mod memory;
