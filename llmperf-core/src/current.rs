@@ -31,7 +31,7 @@ pub fn current() -> Context {
 
 /// Attaches a context; nothing in a thread that ends.
 #[inline]
-pub(crate) fn attach(context: &Context) -> Option<ContextGuard> {
+pub fn attach(context: &Context) -> Option<ContextGuard> {
     is_in_reach().then(|| context.clone().attach())
 }
 

@@ -12,7 +12,7 @@ use opentelemetry::KeyValue;
 
 use crate::{Instrumentation, labels};
 pub use crate::{
-    current::current,
+    current::{attach, current},
     scope::{nearest, nearest_here},
     stats::Title,
     text::Text,

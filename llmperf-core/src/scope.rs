@@ -27,9 +27,9 @@ use crate::{
     shared::Shared,
 };
 
-/// From how many frames around it on a frame leaves out those that are closed: each task that starts the next one in its
-/// scope would make a chain without end.
-const DEEP: usize = 128;
+/// Most frames in one another. Each task that starts the next in its scope would make a chain without end: what lies
+/// deeper starts a new one, and all inside it counts as late.
+const DEEPEST: usize = 1_024;
 
 /// A frame of the scope: whoever opened it observes the calls made inside, until it is closed.
 ///
@@ -138,9 +138,9 @@ pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -
     context
 }
 
-/// A frame inside `around`, the innermost one of `parent`, and the context with it.
-pub(crate) fn entered(parent: &Context, around: Option<Arc<Frame>>, framed: Framed) -> (Arc<Frame>, Context) {
-    let frame = Arc::new(Frame::new(parent, around, framed));
+/// A frame inside the innermost one of `parent`, and the context with it.
+pub(crate) fn entered(parent: &Context, innermost: Option<Arc<Frame>>, framed: Framed) -> (Arc<Frame>, Context) {
+    let frame = Arc::new(Frame::new(parent, innermost, framed));
     let context = parent.with_value(Innermost(Arc::clone(&frame)));
     (frame, context)
 }
@@ -162,24 +162,42 @@ pub(crate) fn unique_id() -> u64 {
     IDS.fetch_add(1, Ordering::Relaxed)
 }
 
+/// The nearest observer of this type around what is made in this context; none where that lies too deep.
+pub(crate) fn nearest_around<T: Observer>(parent: &Context) -> Option<Arc<T>> {
+    innermost(parent).filter(|frame| frame.depth < DEEPEST)?.nearest()
+}
+
+impl Drop for Frame {
+    /// One after the other: a chain of them, each dropping the next, would use up the stack.
+    fn drop(&mut self) {
+        let mut outer = self.outer.take();
+        while let Some(mut frame) = outer.and_then(Arc::into_inner) {
+            outer = frame.outer.take();
+        }
+    }
+}
+
 impl Frame {
-    fn new(parent: &Context, around: Option<Arc<Self>>, framed: Framed) -> Self {
+    /// A frame inside the innermost one of `parent`.
+    fn new(parent: &Context, innermost: Option<Arc<Self>>, framed: Framed) -> Self {
         let Framed { observer, instrumentation, anchor, journal } = framed;
         let (id, call) = (unique_id(), Shared::of(parent).map_or(0, Shared::id));
-        let (outer, instrumentation, is_late) = match around {
-            Some(around) if around.depth >= DEEP && around.is_closed() => {
-                let instrumentation = instrumentation.or_else(|| around.instrumentation().cloned());
-                (around.outwards().find(|frame| !frame.is_closed()).cloned(), instrumentation, true)
-            }
-            around => (around, instrumentation, false),
-        };
+        let cut_off = innermost.as_ref().filter(|frame| frame.depth >= DEEPEST);
+        let is_cut_off = cut_off.is_some();
+        let instrumentation = instrumentation.or_else(|| cut_off?.instrumentation().cloned());
+        let outer = innermost.filter(|_| !is_cut_off);
         let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
-        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_late) }
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_cut_off) }
     }
 
     /// A call that ends inside from now on is late.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
+    }
+
+    /// The one around it.
+    pub(crate) fn outer(&self) -> Option<&Arc<Self>> {
+        self.outer.as_ref()
     }
 
     /// This frame and those around it, innermost first.

@@ -139,7 +139,7 @@ impl Beginning<'_> {
     /// The nearest observer of this type around it: the run or the pipeline that it is part of.
     #[must_use]
     pub fn nearest<T: Observer>(&self) -> Option<Arc<T>> {
-        scope::nearest(self.parent)
+        scope::nearest_around(self.parent)
     }
 }
 

@@ -156,9 +156,10 @@ impl Found {
     }
 }
 
-/// The figures of the first k of a ranking: all of it where k is not known.
+/// The figures of the first k of a ranking: all of it where k is not known. What found nothing then was judged by the place
+/// of the one document that it should have found at least: the query has failed, and must not be missing from the mean.
 pub(crate) fn judge(ranking: &[u64], truth: &Relevant<u64>, k: Option<u64>) -> Quality {
-    let k = k.map_or(ranking.len(), |k| usize::try_from(k).unwrap_or(usize::MAX));
+    let k = k.map_or(ranking.len().max(1), |k| usize::try_from(k).unwrap_or(usize::MAX));
     Quality::of(ranking, truth, k)
 }
 

@@ -7,7 +7,7 @@ use llmperf_core::{
         Context,
         trace::{SpanContext, TraceContextExt as _},
     },
-    part::Ended,
+    part::{Ended, attach, current},
     stats::SeriesKind,
 };
 
@@ -124,9 +124,10 @@ fn emit(quality: &Quality, span: Option<&SpanContext>, k: Option<u64>) {
 }
 
 /// The convention's event. What is evaluated is its parent: the context of that span is current meanwhile, for appenders
-/// that take the ids from there; others find them as fields.
+/// that take the ids from there; others find them as fields. A thread that ends tells nothing.
 fn evaluated(name: &str, value: f64, span: Option<&SpanContext>) {
-    let _evaluated = span.map(|span| Context::new().with_remote_span_context(span.clone()).attach());
+    let around = span.map_or_else(current, |span| Context::new().with_remote_span_context(span.clone()));
+    let Some(_evaluated) = attach(&around) else { return };
     tracing::event!(
         name: "gen_ai.evaluation.result",
         target: "llmperf",

@@ -42,9 +42,9 @@ pub(super) fn finish<W: Work>(work: &mut W, alive: &mut Alive, verdict: Verdict)
         duration: Duration::from_nanos(nanos),
         first_output: alive.first_output.map(|at| Duration::from_nanos(clock.nanos_between(alive.start, at))),
         span: if alive.spanned { span.span_context() } else { &none },
-        late: alive.frames.iter().flat_map(Frame::outwards).any(|frame| frame.is_closed()),
+        late: alive.frames().into_iter().flat_map(Frame::outwards).any(|frame| frame.is_closed()),
         figures: Vec::new(),
-        frames: alive.frames.as_ref(),
+        frames: alive.frames(),
     };
     // A view of the SDK, a provider or a callback of the user's may panic.
     let title = alive.instrumentation.guarded(|| work.title());
@@ -96,7 +96,7 @@ impl Alive {
 
     /// Tells those around it that it has ended.
     fn note(&self, title: &Title, began: u64, ended: u64) {
-        let Some(frames) = &self.frames else { return };
+        let Some(frames) = self.frames() else { return };
         frames.note(self.instrumentation.clock(), || {
             let id = self.frame.as_ref().map_or(0, |frame| frame.id());
             Entry { title: title.clone(), id, call: self.call, within: frames.id_of_work(), began, ended }

@@ -49,8 +49,6 @@ pub(super) struct Alive {
     pub(super) context: Context,
     /// Absent where nobody could find it.
     pub(super) frame: Option<Arc<Frame>>,
-    /// The frames around it.
-    pub(super) frames: Option<Arc<Frame>>,
     /// The id of the call around it, inside the work around it; 0 where there is none.
     pub(super) call: u64,
     pub(super) spanned: bool,
@@ -200,7 +198,7 @@ impl Alive {
             let anchor = Some(Anchor { wall: begun, tick: start });
             let (instrumentation, journal) = (Some(instrumentation.clone()), journals.then(Box::<Journal>::default));
             let framed = Framed { observer, instrumentation, anchor, journal };
-            let (frame, context) = scope::entered(&context, frames.clone(), framed);
+            let (frame, context) = scope::entered(&context, frames, framed);
             (Some(frame), context)
         } else {
             (None, context)
@@ -212,7 +210,6 @@ impl Alive {
             attached: framed || inner.is_some(),
             context: inner.unwrap_or(context),
             frame,
-            frames,
             call,
             begun,
             start,
@@ -221,6 +218,11 @@ impl Alive {
             unwinding: thread::panicking(),
             instrumentation,
         }
+    }
+
+    /// The frames around it.
+    pub(super) fn frames(&self) -> Option<&Arc<Frame>> {
+        self.frame.as_ref()?.outer()
     }
 
     fn has_passed<W: Work>(&self, work: &W) -> bool {

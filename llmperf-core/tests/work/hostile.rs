@@ -111,24 +111,30 @@ fn what_panics_in_its_own_destructor_does_so_as_without_us_and_is_recorded() {
 fn each_task_that_starts_the_next_in_its_scope_makes_no_chain_without_end() {
     let probe = Probe::with(|builder| builder.tracer_provider(&SdkTracerProvider::default()));
     let ends = Ends::default();
-    let mut context = probe.instrumentation().sync_scope(Context::current);
+    let mut before = probe.instrumentation().sync_scope(|| agent("poller").start());
     for _ in 0..20_000 {
-        let next = {
-            let _current = context.attach();
-            let guard = agent("poller").start();
-            let next = guard.context();
-            guard.complete();
-            next
-        };
-        context = next;
+        let _current = before.context().attach();
+        let next = agent("poller").start();
+        mem::replace(&mut before, next).complete();
     }
     {
-        let _current = context.clone().attach();
+        let _current = before.context().attach();
         tool("last").told(&ends).in_scope(|| (), |guard, ()| guard.complete());
     }
-    assert!(ends.lock().unwrap()[0].late);
+    assert!(ends.lock().unwrap()[0].late, "what is cut off is said to be");
     assert_eq!(probe.instrumentation().snapshot().series.len(), 2, "the instrumentation is found through all of them");
-    drop(context);
+}
+
+#[test]
+fn what_goes_on_very_deep_is_let_go_without_a_deep_stack() {
+    let probe = Probe::with(|builder| builder.tracer_provider(&SdkTracerProvider::default()));
+    let mut all = vec![probe.instrumentation().sync_scope(|| agent("deep").start())];
+    for _ in 0..20_000 {
+        let _current = all.last().unwrap().context().attach();
+        all.push(agent("deep").start());
+    }
+    all.into_iter().for_each(|guard| guard.complete());
+    assert_eq!(probe.instrumentation().live_calls(), 0);
 }
 
 #[test]
