@@ -78,7 +78,8 @@ impl Run {
 
     custom_setters!();
 
-    /// Says how it will have come out, if no error ends it. The last word stands.
+    /// Says how it will have come out, if no error ends it. The last word stands; a drop after it changes it only if it was
+    /// a success. `Error` and `Cancelled` end it as such.
     pub fn result(&mut self, result: AgentResult) {
         self.result = Some(result);
     }
@@ -199,6 +200,18 @@ impl Work for Run {
         Opening::span(span::named("invoke_agent", &self.name), SpanKind::Internal, attributes)
             .observed_by(running)
             .journaled()
+    }
+
+    /// Outcome and result say the same: what was said of the result is weaker than an error, and stronger than a drop; but
+    /// nobody knows that it would have been a success.
+    fn closing(&mut self, verdict: &Verdict) -> Option<Verdict> {
+        let said = self.result.or_else(|| self.running.as_ref()?.said())?;
+        match (verdict, said) {
+            (Verdict::Failed(_), _) | (Verdict::Cancelled, AgentResult::Success) => None,
+            (_, AgentResult::Error) => Some(Verdict::failed("_OTHER")),
+            (_, AgentResult::Cancelled) => Some(Verdict::Cancelled),
+            _ => Some(Verdict::Complete),
+        }
     }
 
     fn title(&self) -> Title {

@@ -103,6 +103,11 @@ impl Running {
         self.with(|state| state.account.said = Some(result));
     }
 
+    /// What was said of how it will have come out.
+    pub(crate) fn said(&self) -> Option<AgentResult> {
+        self.with(|state| state.account.said).flatten()
+    }
+
     /// It has ended: gives what it used up.
     pub(crate) fn close(&self) -> Account {
         let mut state = self.lock();
@@ -145,7 +150,7 @@ impl Observer for Running {
     }
 }
 
-/// Says how the run that we are in will have come out; an error that ends it is stronger. Outside any run nothing happens.
+/// Says how the run that we are in will have come out; an error that ends it is stronger, and a drop only than a success. Outside any run nothing happens.
 ///
 /// For code inside a run, that has no guard at hand; who has one uses [`Run::result`](crate::Run::result).
 ///

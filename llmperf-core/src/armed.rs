@@ -2,10 +2,7 @@
 
 use std::{
     borrow::Cow,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock, atomic::Ordering},
 };
 
 use opentelemetry::trace::TraceContextExt as _;
@@ -26,8 +23,6 @@ use crate::{
 /// What a call has since it was armed.
 #[derive(Debug)]
 pub(crate) struct Armed {
-    /// Tells observers calls apart; 0 where nobody observes.
-    pub(crate) id: u64,
     pub(crate) series: Arc<Series>,
     pub(crate) instruments: Arc<Instruments>,
     pub(crate) frames: Option<Arc<Frame>>,
@@ -50,7 +45,6 @@ enum Attach {
 impl Live {
     /// Arms the call: finds its series and instruments, begins its span, counts it as active.
     pub(crate) fn arm(&mut self) {
-        static IDS: AtomicU64 = AtomicU64::new(1);
         if self.armed.is_some() {
             return;
         }
@@ -67,11 +61,15 @@ impl Live {
         let breaks = begun.is_none();
         let spanned = begun.unwrap_or_else(|| span::absent(&self.context));
         let valid = spanned.span().span_context().is_valid();
-        let shared = Shared::new(&self.spec, instrumentation.clock().clone(), self.marks.start());
-        let observed = frames.is_some() || !instrumentation.settings().observers.is_empty();
+        let observed = || frames.is_some() || !instrumentation.settings().observers.is_empty();
+        let id = match outer.as_deref().and_then(Outer::shared) {
+            Some(outer) => outer.id(),
+            None if observed() => scope::unique_id(),
+            None => 0,
+        };
+        let shared = Shared::new(&self.spec, instrumentation.clock().clone(), self.marks.start(), id);
         let attach = if valid || frames.is_some() { Attach::Always } else { Attach::UntilFirstEvent };
         let armed = Armed {
-            id: if observed { IDS.fetch_add(1, Ordering::Relaxed) } else { 0 },
             series,
             instruments: instrumentation.instruments(),
             frames,
@@ -104,8 +102,13 @@ impl Live {
         let Some(armed) = self.armed.as_ref().filter(|armed| !armed.is_joined()) else { return };
         let framed = armed.frames.iter().flat_map(Frame::outwards).filter_map(|frame| frame.observer());
         for observer in self.instrumentation.settings().observers.iter().chain(framed) {
-            self.guarded(|| observer.withdrawn(armed.id));
+            self.guarded(|| observer.withdrawn(self.id()));
         }
+    }
+
+    /// Tells calls apart; 0 where nobody observes.
+    pub(crate) fn id(&self) -> u64 {
+        Shared::of(&self.context).map_or(0, Shared::id)
     }
 
     fn notify_started(&self) {
@@ -116,7 +119,7 @@ impl Live {
             return;
         }
         let names = [self.spec.operation().as_str(), self.spec.provider.as_str(), self.spec.model.as_str()];
-        let call = StartedCall::new(armed.id, self.spec.side, names, &armed.progress, armed.frames.as_ref());
+        let call = StartedCall::new(self.id(), self.spec.side, names, &armed.progress, armed.frames.as_ref());
         for observer in global.iter().chain(framed()) {
             self.guarded(|| observer.started(&call));
         }

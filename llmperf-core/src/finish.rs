@@ -245,7 +245,8 @@ impl Live {
             };
             Entry {
                 title: Title::new(kind, self.spec.provider.clone(), self.spec.model.clone()),
-                id: 0,
+                id: self.id(),
+                call: 0,
                 within: frames.id_of_work(),
                 began: clock.nanos_between(0, self.marks.start()),
                 ended: clock.nanos_between(0, at),
@@ -264,7 +265,7 @@ impl Live {
         let clock = self.clock();
         let since_start = clock.nanos_between(self.marks.start(), clock.tick());
         let call = FinishedCall {
-            id: armed.id,
+            id: self.id(),
             side: self.spec.side,
             operation: self.spec.operation().as_str(),
             provider: self.spec.provider.as_str(),

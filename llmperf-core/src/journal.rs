@@ -13,8 +13,10 @@ const MOST_TALLIED: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) title: Title,
-    /// Its own frame; 0 where it has none.
+    /// Of a call its own, of work that of its frame; 0 where it has none.
     pub(crate) id: u64,
+    /// Of work the call that it was in, inside the work around it; 0 where there is none.
+    pub(crate) call: u64,
     /// The frame of the work that it was in.
     pub(crate) within: u64,
     /// Nanoseconds.
@@ -130,7 +132,7 @@ mod tests {
     use crate::stats::SeriesKind;
 
     fn entry(name: String, began: u64, ended: u64) -> Entry {
-        Entry { title: Title::new(SeriesKind::Tool, name, ""), id: 0, within: 1, began, ended }
+        Entry { title: Title::new(SeriesKind::Tool, name, ""), id: 0, call: 0, within: 1, began, ended }
     }
 
     #[test]

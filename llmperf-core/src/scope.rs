@@ -24,6 +24,7 @@ use crate::{
     current,
     journal::{Entry, Journal},
     observe::Observer,
+    shared::Shared,
 };
 
 /// Most frames in one another. Each task that starts the next in its scope would make a chain without end: what lies
@@ -54,7 +55,7 @@ pub struct Scope {
 
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Tells frames apart; work and calls name that of the frame they are in.
+    /// Tells frames apart, and calls from them; work and calls name that of the frame they are in.
     id: u64,
     observer: Option<Arc<dyn Observer>>,
     /// Where telemetry of what is made inside goes.
@@ -65,6 +66,8 @@ pub(crate) struct Frame {
     outer: Option<Arc<Frame>>,
     /// How many frames are around it.
     depth: usize,
+    /// The call around it, live or not; 0 where there is none.
+    call: u64,
     closed: AtomicBool,
 }
 
@@ -166,6 +169,12 @@ pub(crate) fn nearest_around<T: Observer>(parent: &Context) -> Option<Arc<T>> {
     around(parent).0?.nearest()
 }
 
+/// An id that no frame has, and no call.
+pub(crate) fn unique_id() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    IDS.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Drop for Frame {
     /// One after the other: a chain of them, each dropping the next, would use up the stack.
     fn drop(&mut self) {
@@ -178,14 +187,13 @@ impl Drop for Frame {
 
 impl Frame {
     fn new(parent: &Context, framed: Framed) -> Self {
-        static IDS: AtomicU64 = AtomicU64::new(1);
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let (outer, is_cut_off) = around(parent);
+        let (id, (outer, is_cut_off)) = (unique_id(), around(parent));
+        let call = Shared::of(parent).map_or(0, Shared::id);
         let instrumentation =
             instrumentation.or_else(|| innermost(parent).filter(|_| is_cut_off)?.instrumentation().cloned());
-        let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
-        Self { id, observer, instrumentation, anchor, journal, outer, depth, closed: AtomicBool::new(is_cut_off) }
+        let (depth, closed) = (outer.as_ref().map_or(0, |outer| outer.depth + 1), AtomicBool::new(is_cut_off));
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed }
     }
 
     /// This frame and those around it, innermost first.
@@ -200,6 +208,12 @@ impl Frame {
     /// The id of the nearest frame that work has opened: those of scopes alone are nobody's part.
     pub(crate) fn id_of_work(self: &Arc<Self>) -> u64 {
         self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |frame| frame.id)
+    }
+
+    /// The id of the call that lives in this context inside the nearest work; 0 where there is none.
+    pub(crate) fn call_inside(self: &Arc<Self>, context: &Context) -> u64 {
+        let around = self.outwards().find(|frame| frame.anchor.is_some()).map_or(0, |work| work.call);
+        Shared::live_in(context).map(Shared::id).filter(|call| *call != around).unwrap_or(0)
     }
 
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     work: Work,
     clock: Clock,
     start: Tick,
+    /// Tells calls apart, and from frames; 0 where nobody observes. An attempt has that of its call.
+    id: u64,
     live: AtomicBool,
     /// Made when something is told: most calls are told nothing.
     given: OnceLock<Box<Mutex<Given>>>,
@@ -147,7 +149,7 @@ pub(crate) fn keep(attributes: &mut Vec<KeyValue>, told: KeyValue) {
 
 impl Shared {
     /// Of a call of this identity that began at `start`.
-    pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick) -> Self {
+    pub(crate) fn new(spec: &Spec, clock: Clock, start: Tick, id: u64) -> Self {
         let (provider, model, work) = (spec.provider.clone(), spec.model.clone(), Work::of(spec));
         Self {
             side: spec.side,
@@ -156,6 +158,7 @@ impl Shared {
             work,
             clock,
             start,
+            id,
             live: AtomicBool::new(true),
             given: OnceLock::new(),
         }
@@ -170,6 +173,10 @@ impl Shared {
         Self::of(context).filter(|shared| shared.live.load(Ordering::Acquire))
     }
 
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The context as if no call lived in it.
     pub(crate) fn hidden(&self, context: &Context) -> Context {
         context.with_value(Self {
@@ -179,6 +186,7 @@ impl Shared {
             work: self.work,
             clock: self.clock.clone(),
             start: self.start,
+            id: self.id,
             live: AtomicBool::new(false),
             given: OnceLock::new(),
         })

@@ -7,6 +7,7 @@
 mod finish;
 mod future;
 mod guard;
+mod objectives;
 mod stream;
 
 use std::{borrow::Cow, fmt, future::Future, sync::Arc, time::Duration};
@@ -251,6 +252,6 @@ impl Ended<'_> {
     /// Judges it against each declared SLO of an objective; `value` is what the objective limits, absent where that was
     /// not seen. `attributes` are those of its own metrics: names, capped.
     pub fn judge(&self, objective: Objective, value: Option<Duration>, attributes: &[KeyValue]) {
-        finish::judge(self, objective, value, attributes);
+        objectives::judge(self, objective, value, attributes);
     }
 }

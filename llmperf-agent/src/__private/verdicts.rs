@@ -50,16 +50,18 @@ pub(super) fn run_aware<E: AgentOutcome>(guard: &mut Guard<Run>, error: &E) -> V
 }
 
 pub(super) fn run_item<T: AgentOutcome>(guard: &mut Guard<Run>, item: &T) {
-    guard.output();
-    let verdict = guard.judged_by(item);
-    if verdict != Verdict::Complete {
-        guard.judge(verdict);
+    match guard.judged_by(item) {
+        Verdict::Complete => guard.output(),
+        verdict => guard.judge(verdict),
     }
 }
 
 pub(super) fn run_aware_item<E: AgentOutcome>(guard: &mut Guard<Run>, error: &E) {
+    // A result that is none of an error's is kept by the run: an error, or a panic, may still end it.
     let verdict = run_aware(guard, error);
-    guard.judge(verdict);
+    if verdict != Verdict::Complete {
+        guard.judge(verdict);
+    }
 }
 
 pub(super) fn tool_told<T: ToolOutcome>(_: &mut Guard<Tool>, value: &T) -> Verdict {

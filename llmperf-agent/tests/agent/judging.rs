@@ -239,13 +239,14 @@ fn an_item_that_is_no_error_is_output_and_one_that_is_fails_the_work() {
         item!(run("limit"), judge_agent, Err::<&str, _>(Aware));
         item!(run("told"), judge_agent, Ok::<_, Aware>(bad()));
         item!(run("told"), judge_agent, bad());
+        item!(run("broke"), judge_agent, Knows(None, Some(AgentResult::Error)));
         item!(tool("fails"), judge_tool, bad());
         item!(step("s"), judge_step, Err::<(), _>(held()));
         item!(workflow("w"), judge_workflow, Err::<(), _>(held()));
         item!(workflow("v"), judge_workflow, 3);
     });
     let spans = "invoke_agent output\ninvoke_agent fails !\ninvoke_agent limit\ninvoke_agent told\ninvoke_agent told\n\
-                 execute_tool fails !\nstep s !\ninvoke_workflow w !\ninvoke_workflow v\n";
+                 invoke_agent broke !\nexecute_tool fails !\nstep s !\ninvoke_workflow w !\ninvoke_workflow v\n";
     let mut lines: Vec<_> = probe.tree().lines().map(str::to_owned).collect();
     let mut expected: Vec<_> = spans.lines().map(str::to_owned).collect();
     lines.sort();
@@ -260,6 +261,19 @@ fn an_item_that_is_no_error_is_output_and_one_that_is_fails_the_work() {
     assert_eq!(of("told").as_deref(), Some("gave_up"));
     let first: Vec<_> = probe.points("llmperf.agent.time_to_first_output");
     assert_eq!(first.len(), 2, "errors are no output: {first:?}");
+}
+
+#[test]
+fn an_item_that_says_how_the_run_came_out_does_not_hide_a_panic_after_it() {
+    let probe = Probe::new();
+    probe.instrumentation().sync_scope(|| {
+        let mut guard = run("a").start();
+        (&&&&&JudgedItem(&Err::<&str, _>(Aware))).judge_agent(&mut guard);
+        let panics = std::panic::AssertUnwindSafe(|| guard.in_scope(crate::scripted_panic::<()>));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        guard.complete();
+    });
+    assert_eq!(probe.points("llmperf.agent.runs")[0].attribute("llmperf.agent.result"), "error");
 }
 
 #[test]

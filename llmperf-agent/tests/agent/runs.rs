@@ -151,6 +151,38 @@ fn the_result_is_what_was_said_last_and_an_error_is_stronger() {
     );
 }
 
+#[tokio::test]
+async fn what_was_said_of_the_result_is_stronger_than_a_drop_unless_a_success_and_the_outcome_agrees_with_it() {
+    let probe = Probe::new();
+    let waits = |result| async move {
+        conclude(result);
+        std::future::pending::<Result<(), io::Error>>().await
+    };
+    let scope = async {
+        for result in AgentResult::ALL {
+            let name = if result == AgentResult::Success { "cancelled" } else { result.as_str() };
+            silent(run(name).run(waits(result))).await;
+            let mut guard = run(result.as_str()).start();
+            guard.result(result);
+            guard.complete();
+        }
+        silent(run("timeout").deadline(Duration::ZERO).run(waits(AgentResult::Success))).await;
+        let mut guard = run("panic").start();
+        guard.result(AgentResult::Success);
+        settled(async { guard.in_scope(scripted_panic::<()>) }).await;
+    };
+    probe.instrumentation().scope(scope).await;
+    for span in probe.spans() {
+        let (result, outcome) = match span.name.trim_start_matches("invoke_agent ") {
+            "timeout" | "panic" | "error" => ("error", "error"),
+            "cancelled" => ("cancelled", "cancelled"),
+            other => (other, "complete"),
+        };
+        assert_eq!((result_of(&span), attribute(&span, "llmperf.outcome")), (result, Some(outcome)), "{}", span.name);
+    }
+    assert_eq!(probe.spans().len(), 2 * AgentResult::ALL.len() + 2);
+}
+
 /// A nested run that says its own result: not that of the run around it.
 fn nested_and_suspended() {
     run("nested").in_scope(|| conclude(AgentResult::Suspended), |guard, ()| guard.complete());
@@ -346,6 +378,22 @@ fn a_run_that_missed_its_goal_missed_its_objective_however_fast_it_was() {
     assert_eq!(of("false").sum, 5.0, "failure, gave up, step limit, error, too slow; not: suspended, cancelled");
     assert_eq!((of("true").attribute("gen_ai.agent.name"), of("true").attribute("llmperf.slo.name")), ("desk", "desk"));
     assert!(probe.points("llmperf.agent.run.duration")[0].bounds.contains(&10.0), "the limit is a bound");
+}
+
+#[test]
+fn objectives_of_many_tenants_are_folded_before_the_limit_of_the_sdk() {
+    let slo = |name| Slo::new(name, Objective::AgentRun, Duration::from_secs(10));
+    let probe = Probe::with(|builder| builder.slos([slo("desk"), slo("desk too")]));
+    probe.instrumentation().sync_scope(|| {
+        for number in 0..1_100 {
+            let tenant = format!("tenant {}", number / 44);
+            run(format!("agent {}", number % 44)).label("tenant", tenant).start().complete();
+        }
+    });
+    let events = probe.points("llmperf.slo.events");
+    assert_eq!((events.len(), probe.count("llmperf.slo.events")), (1_802, 2_200.0));
+    let folded = events.iter().filter(|event| event.attribute("tenant") == "_other").map(|event| event.sum);
+    assert_eq!(folded.sum::<f64>(), 400.0);
 }
 
 #[test]

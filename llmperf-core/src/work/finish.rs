@@ -10,11 +10,10 @@ use tracing::Level;
 
 use super::{Ended, Title, Verdict, Work, guard::Alive};
 use crate::{
-    Objective, Oddity, Outcome, current,
+    Oddity, Outcome, current,
     failure::OTHER,
     journal::Entry,
     labels::NameKind,
-    metrics::Metric,
     scope::Frame,
     semconv as name,
     stats::{Breakdown, Figure, SeriesKind, SlowCall},
@@ -100,7 +99,7 @@ impl Alive {
         let Some(frames) = &self.frames else { return };
         frames.note(self.instrumentation.clock(), || {
             let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
-            Entry { title: title.clone(), id, within: frames.id_of_work(), began, ended }
+            Entry { title: title.clone(), id, call: self.call, within: frames.id_of_work(), began, ended }
         });
     }
 }
@@ -153,17 +152,5 @@ fn emit<W: Work>(work: &W, alive: &Alive, title: &Title, ended: &Ended<'_>) {
         event!(Level::WARN);
     } else {
         event!(Level::DEBUG);
-    }
-}
-
-/// Counts an event for each declared SLO of the objective.
-pub(super) fn judge(ended: &Ended<'_>, objective: Objective, value: Option<Duration>, attributes: &[KeyValue]) {
-    let instruments = ended.instrumentation.instruments();
-    for slo in &ended.instrumentation.settings().slos {
-        let Some(met) = slo.judge_work(objective, ended.outcome, value) else { continue };
-        let own = [KeyValue::new(name::SLO_NAME, slo.name().clone()), KeyValue::new(name::SLO_MET, met)];
-        let mut all = [attributes, &own].concat();
-        all.sort_by(|a, b| a.key.as_str().cmp(b.key.as_str()));
-        instruments.count(Metric::SloEvents as usize, 1, &all);
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Alive {
     pub(super) scope: Option<Scope>,
     /// The frames around it.
     pub(super) frames: Option<Arc<Frame>>,
+    /// The id of the call around it, inside the work around it; 0 where there is none.
+    pub(super) call: u64,
     pub(super) spanned: bool,
     attached: bool,
     pub(super) begun: SystemTime,
@@ -169,6 +171,7 @@ impl Alive {
         let frames = scope::innermost(parent);
         let given = frames.as_ref().and_then(Frame::instrumentation);
         let instrumentation = given.cloned().unwrap_or_else(Instrumentation::global);
+        let call = frames.as_ref().map_or(0, |frames| frames.call_inside(parent));
         let apart = || instrumentation.guarded(|| is_apart(work.title().kind)).unwrap_or(false);
         let hidden = Shared::live_in(parent).filter(|_| apart()).map(|call| call.hidden(parent));
         let parent = hidden.as_ref().unwrap_or(parent);
@@ -205,6 +208,7 @@ impl Alive {
             context: inner.unwrap_or(context),
             scope,
             frames,
+            call,
             begun,
             start,
             first_output: None,
@@ -222,10 +226,11 @@ impl Alive {
 }
 
 /// Work of which a call that lives around it knows nothing: a tool that a model's stream runs asks models of its own. What
-/// it asks is no attempt at that call. A stage is nearer: the call may be what it consists of.
+/// it asks is no attempt at that call. Stages, steps and plans are nearer: what they send may be the call itself, and a
+/// mark around it must not make two calls of one.
 fn is_apart(kind: SeriesKind) -> bool {
-    use SeriesKind::{Agent, Pipeline, Plan, Step, Tool, Workflow};
-    matches!(kind, Pipeline | Agent | Step | Plan | Tool | Workflow)
+    use SeriesKind::{Agent, Pipeline, Tool, Workflow};
+    matches!(kind, Pipeline | Agent | Tool | Workflow)
 }
 
 /// Judges the work if the code between its making and its survival panics. The work ends with its guard: what goes on

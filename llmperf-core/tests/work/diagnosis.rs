@@ -10,7 +10,7 @@ use llmperf_core::{
     testing::Probe,
 };
 
-use crate::job::{Job, agent, pipeline, stage, step, tool};
+use crate::job::{Job, agent, operation, pipeline, stage, step, tool};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -269,4 +269,77 @@ fn drive<F: Future>(probe: &Probe, future: F) -> F::Output {
         }
         probe.clock().advance(ms(10));
     }
+}
+
+/// A client that runs tools while its stream is read: the call waits for the tool, and the tool for a model of its own.
+#[test]
+fn what_goes_on_inside_a_call_takes_the_time_of_it() {
+    let probe = Probe::new();
+    runs(&probe, agent("desk"), || {
+        let mut outer = llmperf_core::chat("openai", "gpt-4o-mini").start();
+        probe.clock().advance(ms(100));
+        let summary = || {
+            probe.clock().advance(ms(200));
+            call(&probe, 300);
+        };
+        outer.in_scope(|| tool("summary").in_scope(summary, |guard, ()| guard.complete()));
+        outer.on_chunk(Output::text("answer"));
+        let _ = outer.finish();
+        probe.clock().advance(ms(400));
+    });
+    let diagnosis = Diagnose::new().of(&probe.instrumentation().snapshot());
+    let expected = [("openai / gpt-4o", 30.0), ("tool summary", 20.0), ("openai / gpt-4o-mini", 10.0)];
+    assert_eq!(shares(&diagnosis), expected.map(|(title, share)| (title.to_owned(), share)));
+    let within = diagnosis.roots[0].shares.iter().map(|share| share.within.as_ref().map(Title::to_string));
+    let within: Vec<Option<String>> = within.collect();
+    assert_eq!(within, [Some("tool summary".to_owned()), Some("openai / gpt-4o-mini".to_owned()), None]);
+}
+
+/// What is asked of a call that was none goes on to be in the work around that.
+#[test]
+fn a_call_that_was_none_hides_nobody() {
+    let probe = Probe::new();
+    runs(&probe, pipeline("support"), || {
+        let generate = || {
+            let mut none = llmperf_core::chat("openai", "gpt-4o-mini").start();
+            none.in_scope(|| takes(&probe, tool("lookup"), 100));
+            none.withdraw("cache");
+            let _ = none.finish();
+            probe.clock().advance(ms(300));
+        };
+        stage("generate", "").in_scope(generate, |guard, ()| guard.complete());
+    });
+    let diagnosis = Diagnose::new().of(&probe.instrumentation().snapshot());
+    let expected = [("stage generate", 75.0), ("tool lookup", 25.0)];
+    assert_eq!(shares(&diagnosis), expected.map(|(title, share)| (title.to_owned(), share)));
+}
+
+/// A call, a stage inside it, and a search inside that: each is in the next one, and the innermost takes the time.
+#[test]
+fn what_is_in_a_stage_inside_a_call_is_in_the_stage() {
+    let probe = Probe::new();
+    runs(&probe, agent("desk"), || {
+        let mut outer = llmperf_core::chat("openai", "gpt-4o-mini").start();
+        let search = || takes(&probe, tool("search"), 100);
+        outer.in_scope(|| stage("retrieve", "").in_scope(search, |guard, ()| guard.complete()));
+        let _ = outer.finish();
+    });
+    let diagnosis = Diagnose::new().of(&probe.instrumentation().snapshot());
+    let shares = &diagnosis.roots[0].shares;
+    let of = |kind| shares.iter().find(|share| share.title.kind == kind).unwrap();
+    let within = |kind| of(kind).within.as_ref().map(Title::to_string);
+    assert_eq!((of(SeriesKind::Tool).share, within(SeriesKind::Tool)), (1.0, Some("stage retrieve".to_owned())));
+    assert_eq!(within(SeriesKind::Stage).as_deref(), Some("openai / gpt-4o-mini"));
+}
+
+#[test]
+fn requests_of_a_tool_are_its_own_affair_and_others_are_repeated() {
+    let probe = Probe::new();
+    runs(&probe, agent("desk"), || {
+        let pages = || (0..4).for_each(|_| takes(&probe, operation("resources/read", "page"), 10));
+        tool("book").in_scope(pages, |guard, ()| guard.complete());
+        (0..3).for_each(|_| takes(&probe, operation("tools/call", "weather"), 10));
+    });
+    let diagnosis = Diagnose::new().of(&probe.instrumentation().snapshot());
+    assert_eq!(repeated(&diagnosis), [("tools/call / weather".to_owned(), 3, 1)]);
 }

@@ -14,7 +14,7 @@ use std::{
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use llmperf_core::{
     Outcome, Work as _,
-    opentelemetry::{Context, trace::TraceContextExt as _},
+    opentelemetry::{Context, trace::TraceContextExt},
     stats::{Diagnose, Snapshot, Window},
     testing::Probe,
 };
@@ -104,7 +104,7 @@ fn what_panics_in_its_own_destructor_does_so_as_without_us_and_is_recorded() {
     }
     assert_eq!(ends.lock().unwrap().len(), 3);
     assert_eq!(scope.live_calls(), 0);
-    assert!(!Context::map_current(|context| context.has_active_span()), "no context stays behind");
+    assert!(!Context::map_current(TraceContextExt::has_active_span), "no context stays behind");
 }
 
 #[test]

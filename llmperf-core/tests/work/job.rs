@@ -100,8 +100,17 @@ pub(crate) fn tool(name: &'static str) -> Job {
     Job::new(SeriesKind::Tool, name, "")
 }
 
+/// A request to another service.
+pub(crate) fn operation(method: &'static str, of: &'static str) -> Job {
+    Job::new(SeriesKind::Operation, method, of)
+}
+
 pub(crate) fn step(name: &'static str) -> Job {
     Job::new(SeriesKind::Step, "desk", name)
+}
+
+pub(crate) fn plan(agent: &'static str) -> Job {
+    Job::new(SeriesKind::Plan, agent, "")
 }
 
 pub(crate) fn pipeline(name: &'static str) -> Job {

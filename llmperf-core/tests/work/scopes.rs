@@ -14,7 +14,7 @@ use llmperf_core::{
     testing::Probe,
 };
 
-use crate::job::{Ends, agent, pipeline, stage, step, tool};
+use crate::job::{Ends, agent, pipeline, plan, stage, step, tool};
 
 fn measured(instrumentation: &Instrumentation, name: &str) -> bool {
     instrumentation.snapshot().series.iter().any(|series| series.name == name)
@@ -163,6 +163,22 @@ fn so_it_is_without_a_tracer_and_without_a_run() {
     let snapshot = Instrumentation::global().snapshot();
     let calls = snapshot.call("openai", "asked by a lone tool").unwrap().window(Window::SinceStart).unwrap();
     assert_eq!(calls.outcomes.all(), 2);
+}
+
+/// The function that sends the request of a call may be marked as a step: the transport inside it is the call's.
+#[test]
+fn a_mark_around_the_request_of_a_call_makes_no_second_call_of_it() {
+    for mark in [step("ask"), stage("generate", "gpt-4o"), plan("desk")] {
+        let probe = Probe::new();
+        let attempts = probe.instrumentation().sync_scope(|| {
+            let mut outer = chat("openai", "gpt-4o").start();
+            let request = || drop(chat("api.openai.com", "").transport().start());
+            outer.in_scope(|| mark.in_scope(request, |guard, ()| guard.complete()));
+            outer.finish().attempts
+        });
+        assert_eq!(attempts, Some(1));
+        assert_eq!(probe.count("llmperf.client.calls"), 1.0);
+    }
 }
 
 /// Counts the calls that end inside.

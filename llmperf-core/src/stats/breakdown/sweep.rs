@@ -89,7 +89,9 @@ impl<'a> Sweep<'a> {
                     parts.push(Part::of(&entry.title));
                     parts.len() - 1
                 });
-                let around = ids.get(&entry.within).copied().filter(|around| *around != place);
+                // A call that is not over, or was none, is in nobody's way.
+                let around = ids.get(&entry.call).or_else(|| ids.get(&entry.within));
+                let around = around.copied().filter(|around| *around != place);
                 Going { part, around, active: false, inside: 0, place: None }
             })
             .collect();

@@ -25,7 +25,7 @@ fn notes(entries: impl IntoIterator<Item = Entry>) -> Notes {
 
 /// An entry of the run itself, whose frame is 1.
 fn entry(name: &'static str, began: u64, ended: u64) -> Entry {
-    Entry { title: tool(name), id: 0, within: 1, began, ended }
+    Entry { title: tool(name), id: 0, call: 0, within: 1, began, ended }
 }
 
 fn times<'a>(breakdown: &'a Breakdown, name: &'static str) -> (u64, u64, u64, u64, u64) {

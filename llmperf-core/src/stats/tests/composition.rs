@@ -23,7 +23,7 @@ pub(super) fn run(registry: &Registry, now: u64, stages: &[(&'static str, u64)])
     for (name, millis) in stages {
         let began = ended;
         ended += millis * MILLISECOND;
-        notes.note(&Entry { title: title(name), id: 0, within: 1, began, ended });
+        notes.note(&Entry { title: title(name), id: 0, call: 0, within: 1, began, ended });
     }
     let slow = SlowCall::new(ended, None, [7; 16]).broken_down(Some(Breakdown::of(0, ended, notes)));
     let series = registry.series(SeriesKind::Pipeline, "support", "");
@@ -68,7 +68,7 @@ fn parts_past_the_most_are_other() {
     for number in 0..40 {
         let mut notes = Notes::default();
         let title = Title::new(SeriesKind::Tool, format!("tool {number}"), "");
-        notes.note(&Entry { title, id: 0, within: 1, began: 0, ended: SECOND });
+        notes.note(&Entry { title, id: 0, call: 0, within: 1, began: 0, ended: SECOND });
         let slow = SlowCall::new(SECOND, None, [7; 16]).broken_down(Some(Breakdown::of(0, SECOND, notes)));
         registry.series(SeriesKind::Pipeline, "support", "").record(0, [], Outcome::Complete, false, Some(slow));
     }

@@ -71,7 +71,7 @@ fn a_busy_series_of_runs_keeps_within_its_bar() {
             for (stage, began) in stages.iter().zip((0..).step_by(1_000)) {
                 let title = Title::new(SeriesKind::Stage, stage.clone(), "");
                 let within = random.random_range(1..40);
-                notes.note(&Entry { title, id: began / 1_000 + 2, within, began, ended: began + 900 });
+                notes.note(&Entry { title, id: began / 1_000 + 2, call: 0, within, began, ended: began + 900 });
             }
             let figures = [(Figure::Duration, spread(&mut random, SECOND)), (Figure::RetrievalShare, 4_000)];
             let slow = SlowCall::new(figures[0].1, None, [1; 16]).broken_down(Some(Breakdown::of(0, 50_000, notes)));
