@@ -133,7 +133,7 @@ fn what_goes_on_very_deep_is_let_go_without_a_deep_stack() {
         let _current = all.last().unwrap().context().attach();
         all.push(agent("deep").start());
     }
-    all.into_iter().for_each(|guard| guard.complete());
+    all.into_iter().for_each(llmperf_core::Guard::complete);
     assert_eq!(probe.instrumentation().live_calls(), 0);
 }
 
