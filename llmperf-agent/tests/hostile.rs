@@ -147,7 +147,11 @@ fn a_run_of_very_many_tools_adds_them_up_and_diagnoses_what_it_kept() {
     assert_eq!(calls.unwrap().max, 100_000.0);
     let diagnosis = snapshot.diagnose_in(Window::SinceStart);
     let root = &diagnosis.roots[0];
-    assert_eq!((root.repetitions.len(), root.repetitions[0].most), (1, 99_999), "the seam between what is placed and what is counted costs one: {diagnosis}");
+    assert_eq!(
+        (root.repetitions.len(), root.repetitions[0].most),
+        (1, 99_999),
+        "the seam between what is placed and what is counted costs one: {diagnosis}"
+    );
     let whole: f64 = root.shares.iter().map(|share| share.share).sum::<f64>() + root.other.unwrap();
     assert!((whole - 1.0).abs() < 1e-9, "{whole}");
     let run = probe.spans().into_iter().find(|span| span.name.starts_with("invoke_agent")).unwrap();
