@@ -13,7 +13,7 @@ use crate::Run;
 
 pub use failing::Failing;
 pub use llmperf_core::{
-    __private::{called, items_of, judged, never, noted, output_of},
+    __private::{Good, Limit, called, good, items_of, judged, limit, never, noted, output_of},
     Work,
 };
 pub use value::{AttributeValue, value};

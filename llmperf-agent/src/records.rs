@@ -1,6 +1,10 @@
 //! What is kept for each instrumentation, and how it is recorded to: instruments, and attribute sets by their keys.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
 
 use llmperf_core::{
     Instrumentation, Instruments, Meters,
@@ -15,11 +19,34 @@ const OTHER: Text = Text::Static("_other");
 
 /// The attributes of a metric: names by which they are capped, values of closed lists, labels of the user's own. What is
 /// empty is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub(crate) struct Key<const NAMES: usize, const CLOSED: usize> {
     pub(crate) names: [(&'static str, Text); NAMES],
     pub(crate) closed: [(&'static str, &'static str); CLOSED],
     pub(crate) labels: Labels,
+}
+
+impl<const NAMES: usize, const CLOSED: usize> PartialEq for Key<NAMES, CLOSED> {
+    /// Texts of the program are mostly the same ones.
+    fn eq(&self, other: &Self) -> bool {
+        let same = |one: &'static str, other: &'static str| Text::Static(one) == Text::Static(other);
+        let mut names = self.names.iter().zip(&other.names);
+        let mut closed = self.closed.iter().zip(&other.closed);
+        names.all(|(one, other)| one.1 == other.1 && same(one.0, other.0))
+            && closed.all(|(one, other)| same(one.1, other.1) && same(one.0, other.0))
+            && self.labels == other.labels
+    }
+}
+
+impl<const NAMES: usize, const CLOSED: usize> Eq for Key<NAMES, CLOSED> {}
+
+impl<const NAMES: usize, const CLOSED: usize> Hash for Key<NAMES, CLOSED> {
+    /// What tells most keys apart: attributes are those of the shape, closed lists are short.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.names.iter().filter(|(_, name)| !name.as_str().is_empty()).for_each(|(_, name)| name.hash(state));
+        self.closed.iter().for_each(|(_, value)| value.len().hash(state));
+        self.labels.iter().flatten().for_each(|(_, value)| value.hash(state));
+    }
 }
 
 impl<const NAMES: usize, const CLOSED: usize> SetKey for Key<NAMES, CLOSED> {
@@ -96,7 +123,7 @@ impl Part for Records {
 /// The records of one end.
 pub(crate) struct Recording<'a> {
     instrumentation: &'a Instrumentation,
-    pub(crate) records: Arc<Records>,
+    pub(crate) records: &'a Records,
     pub(crate) instruments: Arc<Instruments>,
 }
 

@@ -1,6 +1,6 @@
 //! What the attribute macros write into functions. Not for people: it changes without notice.
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use futures_core::Stream;
 
@@ -36,4 +36,74 @@ pub fn never<T>() -> T {
     loop {
         std::hint::spin_loop();
     }
+}
+
+/// What a function gave, of which the good is looked at: `(&&Good(&value)).good()`.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_structs, reason = "written by the attributes")]
+pub struct Good<'a, T>(pub &'a T);
+
+/// By what it is in, whatever name the application has for that: method lookup tries the holders first.
+pub mod good {
+    use super::Good;
+
+    /// A value in a `Result` or an `Option`.
+    pub trait Held<'a, T> {
+        /// The value; none where there is none.
+        fn good(&self) -> Option<&'a T>;
+    }
+
+    impl<'a, T, E> Held<'a, T> for &Good<'a, Result<T, E>> {
+        fn good(&self) -> Option<&'a T> {
+            self.0.as_ref().ok()
+        }
+    }
+
+    impl<'a, T> Held<'a, T> for &Good<'a, Option<T>> {
+        fn good(&self) -> Option<&'a T> {
+            self.0.as_ref()
+        }
+    }
+
+    /// A value of any other type.
+    pub trait Bare<'a, T> {
+        /// The value.
+        fn good(&self) -> Option<&'a T>;
+    }
+
+    impl<'a, T> Bare<'a, T> for Good<'a, T> {
+        fn good(&self) -> Option<&'a T> {
+            Some(self.0)
+        }
+    }
+}
+
+/// Durations, and what holds one.
+#[diagnostic::on_unimplemented(message = "a `{Self}` is no `Duration`", label = "a `Duration` is expected")]
+pub trait Limit {
+    /// The duration, if there is one.
+    fn limit(&self) -> Option<Duration>;
+}
+
+impl Limit for Duration {
+    fn limit(&self) -> Option<Duration> {
+        Some(*self)
+    }
+}
+
+impl<L: Limit> Limit for Option<L> {
+    fn limit(&self) -> Option<Duration> {
+        self.as_ref().and_then(Limit::limit)
+    }
+}
+
+impl<L: Limit + ?Sized> Limit for &L {
+    fn limit(&self) -> Option<Duration> {
+        (**self).limit()
+    }
+}
+
+/// The limit that an argument says.
+pub fn limit(limit: &(impl Limit + ?Sized)) -> Option<Duration> {
+    limit.limit()
 }

@@ -3,11 +3,11 @@
 use std::{
     any::{Any, TypeId},
     borrow::Cow,
-    collections::HashMap,
     fmt,
     future::Future,
+    hash::BuildHasher as _,
     sync::{
-        Arc, LazyLock, PoisonError, RwLock,
+        Arc, LazyLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -29,6 +29,7 @@ use crate::{
     current,
     instruments::{Instruments, Meters, Shape},
     internal::{Internal, caught},
+    kept::Kept,
     labels::Labels,
     metrics::{Definition, Metric, TABLE},
     part::Part,
@@ -65,7 +66,7 @@ struct Inner {
     stats: stats::Registry,
     internal: Internal,
     live: AtomicUsize,
-    parts: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>, FxBuildHasher>>,
+    parts: Kept<Arc<dyn Any + Send + Sync>>,
     settings: Settings,
 }
 
@@ -203,15 +204,14 @@ impl Instrumentation {
 
     /// What a part keeps for this instrumentation, made when it is first asked for.
     #[must_use]
-    pub fn part<P: Part>(&self) -> Arc<P> {
-        let known = self.0.parts.read().unwrap_or_else(PoisonError::into_inner).get(&TypeId::of::<P>()).cloned();
-        let part = known.unwrap_or_else(|| {
+    pub fn part<P: Part>(&self) -> &P {
+        let hash = FxBuildHasher.hash_one(TypeId::of::<P>());
+        let parts = &self.0.parts;
+        parts.find(hash, |part| part.downcast_ref()).unwrap_or_else(|| {
+            // Made before it has its place: what a part is made of may ask for another.
             let made: Arc<dyn Any + Send + Sync> = Arc::new(P::of(self));
-            let mut parts = self.0.parts.write().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(parts.entry(TypeId::of::<P>()).or_insert(made))
-        });
-        // It is kept under its own type.
-        part.downcast().unwrap_or_else(|_| Arc::new(P::of(self)))
+            parts.find_or_make(hash, |part| part.downcast_ref(), || Arc::clone(&made))
+        })
     }
 
     /// The time now, on the axis of [`Beginning::began`](crate::part::Beginning::began).
@@ -404,7 +404,7 @@ impl InstrumentationBuilder {
             labels: Labels::new(self.cap, slos),
             internal: Internal::default(),
             live: AtomicUsize::new(0),
-            parts: RwLock::default(),
+            parts: Kept::default(),
             settings: self.settings,
         }))
     }

@@ -141,7 +141,7 @@ impl Labels {
             Side::Client => SeriesKind::Call,
             Side::Server => SeriesKind::ServerCall,
         };
-        let statistics = stats.series(kind, capped.provider.as_str(), capped.model.as_str());
+        let statistics = Arc::clone(stats.series(kind, capped.provider.as_str(), capped.model.as_str()));
         let unanswered = self.sets(&capped, None);
         let series = Arc::new(Series { identity: capped, stats: statistics, unanswered, answered: RwLock::default() });
         let key = FxBuildHasher.hash_one(&series.identity);

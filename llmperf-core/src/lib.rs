@@ -18,6 +18,7 @@ mod instruments;
 mod internal;
 mod iter;
 mod journal;
+mod kept;
 mod labels;
 mod live;
 mod marks;

@@ -102,17 +102,9 @@ struct Innermost(Arc<Frame>);
 impl Scope {
     /// Opens a frame inside whatever scope `parent` is in.
     pub fn open(parent: &Context, observer: Arc<dyn Observer>) -> Self {
-        Self::framed(parent, Framed { observer: Some(observer), ..Framed::default() })
-    }
-
-    pub(crate) fn framed(parent: &Context, framed: Framed) -> Self {
-        let frame = Arc::new(Frame::new(parent, framed));
-        let context = parent.with_value(Innermost(Arc::clone(&frame)));
+        let framed = Framed { observer: Some(observer), ..Framed::default() };
+        let (frame, context) = entered(parent, innermost(parent), framed);
         Self { frame, context }
-    }
-
-    pub(crate) fn frame(&self) -> &Arc<Frame> {
-        &self.frame
     }
 
     /// The context to attach around everything that belongs to the scope.
@@ -123,7 +115,7 @@ impl Scope {
 
     /// Closes the frame: a call that ends after this counts as late.
     pub fn close(&self) {
-        self.frame.closed.store(true, Ordering::Release);
+        self.frame.close();
     }
 }
 
@@ -142,7 +134,15 @@ pub fn nearest<T: Observer>(context: &Context) -> Option<Arc<T>> {
 /// The context with an instrumentation in it. Nobody closes that frame: nothing in it is late.
 pub(crate) fn instrumented(parent: &Context, instrumentation: Instrumentation) -> Context {
     let framed = Framed { instrumentation: Some(instrumentation), ..Framed::default() };
-    parent.with_value(Innermost(Arc::new(Frame::new(parent, framed))))
+    let (_, context) = entered(parent, innermost(parent), framed);
+    context
+}
+
+/// A frame inside the innermost one of `parent`, and the context with it.
+pub(crate) fn entered(parent: &Context, innermost: Option<Arc<Frame>>, framed: Framed) -> (Arc<Frame>, Context) {
+    let frame = Arc::new(Frame::new(parent, innermost, framed));
+    let context = parent.with_value(Innermost(Arc::clone(&frame)));
+    (frame, context)
 }
 
 /// The same of the scope that is current now; none in a thread that ends.
@@ -156,23 +156,15 @@ pub(crate) fn innermost(context: &Context) -> Option<Arc<Frame>> {
     context.get::<Innermost>().map(|innermost| Arc::clone(&innermost.0))
 }
 
-/// The frame around what is made in this context, and whether there is one that lies too deep for that.
-fn around(parent: &Context) -> (Option<Arc<Frame>>, bool) {
-    match innermost(parent) {
-        Some(frame) if frame.depth >= DEEPEST => (None, true),
-        frame => (frame, false),
-    }
-}
-
-/// The nearest observer of this type around what is made in this context.
-pub(crate) fn nearest_around<T: Observer>(parent: &Context) -> Option<Arc<T>> {
-    around(parent).0?.nearest()
-}
-
 /// An id that no frame has, and no call.
 pub(crate) fn unique_id() -> u64 {
     static IDS: AtomicU64 = AtomicU64::new(1);
     IDS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The nearest observer of this type around what is made in this context; none where that lies too deep.
+pub(crate) fn nearest_around<T: Observer>(parent: &Context) -> Option<Arc<T>> {
+    innermost(parent).filter(|frame| frame.depth < DEEPEST)?.nearest()
 }
 
 impl Drop for Frame {
@@ -186,14 +178,26 @@ impl Drop for Frame {
 }
 
 impl Frame {
-    fn new(parent: &Context, framed: Framed) -> Self {
+    /// A frame inside the innermost one of `parent`.
+    fn new(parent: &Context, innermost: Option<Arc<Self>>, framed: Framed) -> Self {
         let Framed { observer, instrumentation, anchor, journal } = framed;
-        let (id, (outer, is_cut_off)) = (unique_id(), around(parent));
-        let call = Shared::of(parent).map_or(0, Shared::id);
-        let instrumentation =
-            instrumentation.or_else(|| innermost(parent).filter(|_| is_cut_off)?.instrumentation().cloned());
-        let (depth, closed) = (outer.as_ref().map_or(0, |outer| outer.depth + 1), AtomicBool::new(is_cut_off));
-        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed }
+        let (id, call) = (unique_id(), Shared::of(parent).map_or(0, Shared::id));
+        let cut_off = innermost.as_ref().filter(|frame| frame.depth >= DEEPEST);
+        let is_cut_off = cut_off.is_some();
+        let instrumentation = instrumentation.or_else(|| cut_off?.instrumentation().cloned());
+        let outer = innermost.filter(|_| !is_cut_off);
+        let depth = outer.as_ref().map_or(0, |outer| outer.depth + 1);
+        Self { id, observer, instrumentation, anchor, journal, outer, depth, call, closed: AtomicBool::new(is_cut_off) }
+    }
+
+    /// A call that ends inside from now on is late.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// The one around it.
+    pub(crate) fn outer(&self) -> Option<&Arc<Self>> {
+        self.outer.as_ref()
     }
 
     /// This frame and those around it, innermost first.

@@ -249,6 +249,12 @@ impl Ended<'_> {
         self.frames?.nearest()
     }
 
+    /// Whether any SLO is declared: else nothing need be looked up to [judge](Self::judge) by.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        !self.instrumentation.settings().slos.is_empty()
+    }
+
     /// Judges it against each declared SLO of an objective; `value` is what the objective limits, absent where that was
     /// not seen. `attributes` are those of its own metrics: names, capped.
     pub fn judge(&self, objective: Objective, value: Option<Duration>, attributes: &[KeyValue]) {

@@ -7,7 +7,7 @@ use syn::{parse_quote, spanned::Spanned as _};
 
 use crate::{
     args::{Args, Closure, Setter, Value},
-    shape::{Boxing, Holder, Reading, Shape, without_impl},
+    shape::{Boxing, Reading, Shape, without_impl},
     signature::Function,
     sort::Sort,
 };
@@ -161,7 +161,7 @@ impl Expansion<'_> {
             }
             Value::Limit(value) => {
                 let by_reference = by_reference(value);
-                set(quote_spanned!(site(value)=> ::core::clone::Clone::clone(#by_reference)))
+                set(quote_spanned!(site(value)=> #part::__private::limit(#by_reference)))
             }
             Value::Borrowed(Expr::Tuple(tuple)) => {
                 let elements = tuple.elems.iter().map(by_reference);
@@ -226,14 +226,14 @@ impl Expansion<'_> {
                 let begin = self.begin(inner);
                 in_option(&begin, &ours!(#part::__private::Work::start(__llmperf_work).complete();))
             }
-            Shape::Value(_) | Shape::Stream { .. } => self.finish(shape),
+            Shape::Value | Shape::Never | Shape::Stream { .. } => self.finish(shape),
         }
     }
 
     /// Ends the work with a value, or hands its guard to the stream in it.
     fn finish(&self, shape: &Shape) -> TokenStream {
         match shape {
-            Shape::Value(holder) => self.value(*holder),
+            Shape::Value | Shape::Never => self.value(),
             Shape::Stream { item, boxing, written } => self.stream(item.as_ref(), *boxing, written),
             Shape::InResult(inner) => {
                 let (finish, failed) = (self.finish(inner), self.failed());
@@ -244,21 +244,19 @@ impl Expansion<'_> {
         }
     }
 
-    fn value(&self, holder: Holder) -> TokenStream {
+    fn value(&self) -> TokenStream {
         let Self { part, args, .. } = self;
         let looks = [("answered", args.reads.as_ref()), ("goal", args.goal.as_ref())];
         let looks = looks.into_iter().filter_map(|(function, closure)| {
             let (function, code) = (Ident::new(function, Span::mixed_site()), &closure?.code);
-            let look = |value| ours!(#part::__private::#function(&mut __llmperf_guard, #value, #code););
-            let seen = look(ours!(__llmperf_seen));
-            Some(match holder {
-                Holder::Result => ours! {
-                    if let ::core::result::Result::Ok(__llmperf_seen) = &__llmperf_value { #seen }
-                },
-                Holder::Option => ours! {
-                    if let ::core::option::Option::Some(__llmperf_seen) = &__llmperf_value { #seen }
-                },
-                Holder::Nothing | Holder::Never => look(ours!(&__llmperf_value)),
+            Some(ours! {
+                let __llmperf_good = {
+                    use #part::__private::good::*;
+                    (&&#part::__private::Good(&__llmperf_value)).good()
+                };
+                if let ::core::option::Option::Some(__llmperf_good) = __llmperf_good {
+                    #part::__private::#function(&mut __llmperf_guard, __llmperf_good, #code);
+                }
             })
         });
         let verdict = self.judged(&ours!(Judged(&__llmperf_value)), &ours!(&mut __llmperf_guard));
@@ -280,13 +278,15 @@ impl Expansion<'_> {
         let measured = (self.sort.is_call() && args.is_call()).then(|| {
             let stream = ours!(&mut __llmperf_guard, __llmperf_value);
             let measured = match args.reads.as_ref().map(|reads| &reads.code) {
-                None => ours!(streamed_as_is(#stream)),
-                Some(reads) if item.is_some_and(is_result) => ours!(try_streamed(#stream, #reads)),
-                Some(reads) => ours!(streamed(#stream, #reads)),
+                None => ours!(#part::__private::streamed_as_is(#stream)),
+                Some(reads) => ours!({
+                    use #part::__private::reading::*;
+                    (&&#part::__private::items(&__llmperf_value)).streamed(#stream, #reads)
+                }),
             };
             ours! {
                 let mut __llmperf_guard = __llmperf_guard;
-                let __llmperf_value = #part::__private::#measured;
+                let __llmperf_value = #measured;
             }
         });
         let item = match &args.first_output {
@@ -376,7 +376,7 @@ fn boxed(boxing: Boxing, written: &Type, lasting: &TokenStream) -> TokenStream {
 /// What the body gives, as a type that may stand inside a function.
 fn given(output: &ReturnType, shape: &Shape) -> Type {
     match output {
-        _ if shape.is_never() => parse_quote!(::core::convert::Infallible),
+        _ if matches!(shape, Shape::Never) => parse_quote!(::core::convert::Infallible),
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, written) => without_impl(written),
     }
@@ -384,22 +384,13 @@ fn given(output: &ReturnType, shape: &Shape) -> Type {
 
 /// A function that never returns gives what has no values: the compiler takes that for `!`.
 fn never(shape: &Shape, body: TokenStream) -> TokenStream {
-    if !shape.is_never() {
+    if !matches!(shape, Shape::Never) {
         return body;
     }
     ours! {
         let __llmperf_never: ::core::convert::Infallible = { #body };
         #[allow(unreachable_code)]
         match __llmperf_never {}
-    }
-}
-
-fn is_result(item: &Type) -> bool {
-    match item {
-        Type::Group(group) => is_result(&group.elem),
-        Type::Paren(paren) => is_result(&paren.elem),
-        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "Result"),
-        _ => false,
     }
 }
 

@@ -49,7 +49,7 @@ fn arguments_become_setters_in_their_order() {
             .k(8u64)
             .query(::std::string::ToString::to_string(&q))
             .relevant(&(&a, &b,))
-            .deadline(::core::clone::Clone::clone(&LIMIT))
+            .deadline(::llmperf_rag::__private::limit(&LIMIT))
             .attribute(\"tenant.id\", ::llmperf_rag::__private::value(&tenant))
             .attribute(\"n\", ::llmperf_rag::__private::value(&1i64))
             .label(\"tenant\", ::std::string::ToString::to_string(&tenant.name()))

@@ -14,7 +14,9 @@ use crate::args::Stream;
 #[derive(Clone)]
 pub(crate) enum Shape {
     /// Neither a stream nor a future: it is there when the function returns.
-    Value(Holder),
+    Value,
+    /// The type without values: `!`.
+    Never,
     /// The work ends with it.
     Stream { item: Option<Type>, boxing: Boxing, written: Type },
     /// The work is to await it.
@@ -23,16 +25,6 @@ pub(crate) enum Shape {
     InResult(Box<Self>),
     /// A stream or a future in the `Some` of an `Option`.
     InOption(Box<Self>),
-}
-
-/// What a value is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
-    Nothing,
-    Result,
-    Option,
-    /// The type without values: `!`.
-    Never,
 }
 
 /// How a stream or a future is boxed, and so how it must be boxed again.
@@ -57,14 +49,10 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Shape {
-    pub(crate) fn is_never(&self) -> bool {
-        matches!(self, Self::Value(Holder::Never))
-    }
-
     /// Whether it has a future in it, so that the work begins with its first poll.
     pub(crate) fn is_awaited(&self) -> bool {
         match self {
-            Self::Value(_) | Self::Stream { .. } => false,
+            Self::Value | Self::Never | Self::Stream { .. } => false,
             Self::Future { .. } => true,
             Self::InResult(inner) | Self::InOption(inner) => inner.is_awaited(),
         }
@@ -73,7 +61,7 @@ impl Shape {
     /// Whether the work ends with a stream.
     pub(crate) fn is_streamed(&self) -> bool {
         match self {
-            Self::Value(_) => false,
+            Self::Value | Self::Never => false,
             Self::Stream { .. } => true,
             Self::Future { output: inner, .. } | Self::InResult(inner) | Self::InOption(inner) => inner.is_streamed(),
         }
@@ -84,7 +72,7 @@ impl Reading<'_> {
     /// The shape of a return type.
     pub(crate) fn shape(&self, output: &ReturnType) -> Result<Shape> {
         match output {
-            ReturnType::Default => Ok(Shape::Value(Holder::Nothing)),
+            ReturnType::Default => Ok(Shape::Value),
             ReturnType::Type(_, written) => self.of(written),
         }
     }
@@ -93,7 +81,7 @@ impl Reading<'_> {
         match written {
             Type::Group(group) => self.of(&group.elem),
             Type::Paren(paren) => self.of(&paren.elem),
-            Type::Never(_) => Ok(Shape::Value(Holder::Never)),
+            Type::Never(_) => Ok(Shape::Never),
             Type::Path(path) if path.path.segments.last().is_some() => self.of_path(written),
             _ => match self.lasting(written, written, Boxing::Not)? {
                 Some(shape) => Ok(shape),
@@ -107,10 +95,9 @@ impl Reading<'_> {
         let first = types(segment).next();
         let name = segment.ident.to_string();
         match (name.as_str(), first) {
-            ("Result", Some(inner)) => self.held(inner, Holder::Result, Shape::InResult),
-            ("Option", Some(inner)) => self.held(inner, Holder::Option, Shape::InOption),
-            // Without parameters it is an alias.
-            ("Result", None) if self.stream != Some(Stream::Boxed) => Ok(Shape::Value(Holder::Result)),
+            // Of whatever first name: applications have their own alias with their own error.
+            (name, Some(inner)) if name.ends_with("Result") => self.held(inner, Shape::InResult),
+            ("Option", Some(inner)) => self.held(inner, Shape::InOption),
             ("BoxStream" | "LocalBoxStream", Some(item)) if self.stream != Some(Stream::None) => {
                 Ok(Shape::Stream { item: Some(item.clone()), boxing: Boxing::Pinned, written: written.clone() })
             }
@@ -124,9 +111,9 @@ impl Reading<'_> {
         }
     }
 
-    fn held(&self, inner: &Type, holder: Holder, hold: fn(Box<Shape>) -> Shape) -> Result<Shape> {
+    fn held(&self, inner: &Type, hold: fn(Box<Shape>) -> Shape) -> Result<Shape> {
         Ok(match self.of(inner)? {
-            Shape::Value(_) => Shape::Value(holder),
+            Shape::Value | Shape::Never => Shape::Value,
             lasting => hold(Box::new(lasting)),
         })
     }
@@ -175,7 +162,7 @@ impl Reading<'_> {
     }
 
     fn future(&self, written: &Type, output: Option<&Type>, boxing: Boxing) -> Result<Shape> {
-        let shape = output.map_or(Ok(Shape::Value(Holder::Nothing)), |output| self.of(output))?;
+        let shape = output.map_or(Ok(Shape::Value), |output| self.of(output))?;
         if shape.is_awaited() {
             let message = "a future that gives a future cannot be measured: let one of them await the other";
             return Err(Error::new_spanned(output, message));
@@ -189,7 +176,7 @@ impl Reading<'_> {
             Some(Stream::Boxed) => {
                 return Ok(Shape::Stream { item: None, boxing: Boxing::Pinned, written: written.clone() });
             }
-            Some(Stream::None) => return Ok(Shape::Value(Holder::Nothing)),
+            Some(Stream::None) => return Ok(Shape::Value),
             None => {}
         }
         if let Some(lasting) = self.unwrappable(written) {
@@ -203,7 +190,7 @@ impl Reading<'_> {
                 "what is in another type cannot be measured to its end: give it alone, in a `Result` or in an `Option`, \
                  or say `stream = none`",
             )),
-            None => Ok(Shape::Value(Holder::Nothing)),
+            None => Ok(Shape::Value),
         }
     }
 

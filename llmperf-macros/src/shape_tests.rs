@@ -17,7 +17,8 @@ fn shape(signature: &str, stream: Option<Stream>) -> Result<Shape> {
 fn shown(shape: &Shape) -> String {
     let written = |written: &Option<Type>| written.to_token_stream().to_string().replace(' ', "");
     match shape {
-        Shape::Value(holder) => format!("{holder:?}"),
+        Shape::Value => "value".into(),
+        Shape::Never => "never".into(),
         Shape::Stream { item, boxing, .. } => format!("{boxing:?} stream of {}", written(item)),
         Shape::Future { output, output_type, boxing, .. } => {
             format!("{boxing:?} future of {}: {}", written(output_type), shown(output))
@@ -32,14 +33,14 @@ fn values_are_values() {
     for plain in
         ["()", "() -> u32", "() -> Vec<&'static str>", "() -> (A, B)", "() -> impl Display", "() -> Box<dyn Error>"]
     {
-        assert_eq!(read(plain, None).unwrap(), "Nothing", "{plain}");
+        assert_eq!(read(plain, None).unwrap(), "value", "{plain}");
     }
-    assert_eq!(read("() -> !", None).unwrap(), "Never");
+    assert_eq!(read("() -> !", None).unwrap(), "never");
     for held in ["() -> Result<A, B>", "() -> std::io::Result<A>", "() -> Result<Option<A>, B>", "() -> crate::Result"]
     {
-        assert_eq!(read(held, None).unwrap(), "Result", "{held}");
+        assert_eq!(read(held, None).unwrap(), "value", "{held}");
     }
-    assert_eq!(read("() -> Option<&T>", None).unwrap(), "Option");
+    assert_eq!(read("() -> Option<&T>", None).unwrap(), "value");
 }
 
 #[test]
@@ -57,6 +58,8 @@ fn streams_are_recognised_in_every_form() {
     ] {
         let expected = format!("{boxing} stream of A");
         assert_eq!(read(&format!("() -> {written}"), None).unwrap(), expected, "{written}");
+        let held = read(&format!("() -> app::AppResult<{written}>"), None).unwrap();
+        assert_eq!(held, format!("Result<{expected}>"), "{written}");
         let held = read(&format!("() -> Result<{written}, E>"), None).unwrap();
         assert_eq!(held, format!("Result<{expected}>"), "{written}");
         let held = read(&format!("() -> Option<Result<{written}, E>>"), None).unwrap();
@@ -69,10 +72,10 @@ fn streams_are_recognised_in_every_form() {
 
 #[test]
 fn futures_are_recognised_with_what_they_give() {
-    assert_eq!(read("() -> impl Future<Output = A> + Send", None).unwrap(), "Not future of A: Nothing");
-    assert_eq!(read("() -> Pin<Box<dyn Future<Output = A>>>", None).unwrap(), "Pinned future of A: Nothing");
+    assert_eq!(read("() -> impl Future<Output = A> + Send", None).unwrap(), "Not future of A: value");
+    assert_eq!(read("() -> Pin<Box<dyn Future<Output = A>>>", None).unwrap(), "Pinned future of A: value");
     let fallible = read("() -> BoxFuture<'a, Result<A, E>>", None).unwrap();
-    assert_eq!(fallible, "Pinned future of Result<A,E>: Result");
+    assert_eq!(fallible, "Pinned future of Result<A,E>: value");
     let streaming = shape("() -> Pin<Box<dyn Future<Output = Result<BoxStream<'a, A>, E>> + Send>>", None).unwrap();
     assert_eq!(shown(&streaming), "Pinned future of Result<BoxStream<'a,A>,E>: Result<Pinned stream of A>");
     assert!(streaming.is_awaited() && streaming.is_streamed());
@@ -109,11 +112,11 @@ fn what_cannot_be_wrapped_is_refused() {
 
 #[test]
 fn connections_and_what_is_said_to_be_no_stream_are_values() {
-    assert_eq!(read("() -> io::Result<TcpStream>", None).unwrap(), "Result");
-    assert_eq!(read("() -> BitStream", Some(Stream::None)).unwrap(), "Nothing");
-    assert_eq!(read("() -> Vec<BoxStream<'a, A>>", Some(Stream::None)).unwrap(), "Nothing");
-    assert_eq!(read("() -> BoxStream<'a, A>", Some(Stream::None)).unwrap(), "Nothing");
-    assert_eq!(read("() -> Box<dyn Fn(&str) -> BoxFuture<'static, A>>", None).unwrap(), "Nothing");
+    assert_eq!(read("() -> io::Result<TcpStream>", None).unwrap(), "value");
+    assert_eq!(read("() -> BitStream", Some(Stream::None)).unwrap(), "value");
+    assert_eq!(read("() -> Vec<BoxStream<'a, A>>", Some(Stream::None)).unwrap(), "value");
+    assert_eq!(read("() -> BoxStream<'a, A>", Some(Stream::None)).unwrap(), "value");
+    assert_eq!(read("() -> Box<dyn Fn(&str) -> BoxFuture<'static, A>>", None).unwrap(), "value");
 }
 
 #[test]

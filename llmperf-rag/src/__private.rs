@@ -5,11 +5,11 @@ mod failing;
 pub mod judging;
 mod values;
 
-pub use answers::{Asks, answered, streamed, streamed_as_is, try_streamed};
+pub use answers::{Asks, Items, answered, items, reading, streamed_as_is};
 pub use failing::{ByDyn, ByHeld, ByKind, Fails};
 pub use judging::{Judged, JudgedError, JudgedItem};
 pub use llmperf_core::{
-    __private::{called, items_of, judged, never, noted, output_of},
+    __private::{Good, Limit, called, good, items_of, judged, limit, never, noted, output_of},
     Work,
 };
 pub use values::{AttributeValue, Count, count, value};

@@ -38,7 +38,7 @@ impl Assemble {
 impl Work for Assemble {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         let frame = self.base.begin(beginning);
-        Opening::span(self.base.span_name("assemble"), SpanKind::Internal, self.base.at_start()).observed_by(frame)
+        Opening::span(self.base.span_name("assemble"), SpanKind::Internal, self.base.at_start(None)).observed_by(frame)
     }
 
     fn opened(&mut self, context: &Context) -> Option<Context> {

@@ -51,9 +51,11 @@ impl Base {
         frame
     }
 
-    /// What the span says from its start.
-    pub(crate) fn at_start(&self) -> Vec<KeyValue> {
-        let mut all = vec![KeyValue::new(rag::STAGE, self.stage.as_str())];
+    /// What the span says from its start, with the operation if the conventions have one.
+    pub(crate) fn at_start(&self, operation: Option<&'static str>) -> Vec<KeyValue> {
+        let mut all = Vec::with_capacity(4);
+        all.extend(operation.map(|operation| KeyValue::new(name::OPERATION, operation)));
+        all.push(KeyValue::new(rag::STAGE, self.stage.as_str()));
         let names = [
             (rag::STAGE_NAME, &self.name),
             (name::PROVIDER, &self.provider),
@@ -86,11 +88,11 @@ impl Base {
     }
 
     /// The stage has ended: its duration.
-    pub(crate) fn ended(&self, ended: &Ended<'_>) -> Option<(Arc<Telemetry>, &Arc<Frame>)> {
+    pub(crate) fn ended<'a>(&self, ended: &Ended<'a>) -> Option<(Telemetry<'a>, &Arc<Frame>)> {
         let frame = self.frame.as_ref()?;
-        let telemetry = ended.instrumentation.part::<Telemetry>();
+        let telemetry = Telemetry::of(ended.instrumentation);
         let key = Key { from_cache: frame.was_from_cache(), ..frame.key.ended(ended.outcome) };
-        telemetry.seconds(ended.instrumentation, Metric::StageDuration, ended.duration, &key);
+        telemetry.seconds(Metric::StageDuration, ended.duration, &key);
         Some((telemetry, frame))
     }
 

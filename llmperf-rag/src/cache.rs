@@ -95,7 +95,7 @@ impl Cache {
         let from = Instrumentation::current();
         from.guarded(|| {
             let key = Key { cache: self.name.clone(), result, ..Key::default() };
-            from.part::<Telemetry>().count(&from, Metric::CacheLookups, 1, &key);
+            Telemetry::of(&from).count(Metric::CacheLookups, 1, &key);
         });
     }
 }

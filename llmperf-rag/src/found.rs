@@ -130,16 +130,15 @@ impl Found {
     }
 
     /// Records what was found at the end of the stage.
-    pub(crate) fn ended(&mut self, ended: &mut Ended<'_>, telemetry: &Telemetry, frame: &Frame) {
+    pub(crate) fn ended(&mut self, ended: &mut Ended<'_>, telemetry: &Telemetry<'_>, frame: &Frame) {
         let Some(list) = &self.list else { return };
-        let from = ended.instrumentation;
-        telemetry.count(from, Metric::Documents, list.count, &frame.key);
+        telemetry.count(Metric::Documents, list.count, &frame.key);
         ended.figure(Figure::Documents, list.count as f64);
         let Some(ranking) = list.ranking() else { return };
         frame.set_ranking(ranking.to_vec());
         if let Some(truth) = &self.truth {
             self.quality = judge(ranking, truth, frame.k);
-            record(&self.quality, from, telemetry, &quality_key(&frame.key, frame.k));
+            record(&self.quality, telemetry, &quality_key(&frame.key, frame.k));
             for (figure, value) in figures(&self.quality) {
                 ended.figure(figure, value);
             }
@@ -157,9 +156,10 @@ impl Found {
     }
 }
 
-/// The figures of the first k of a ranking: all of it where k is not known.
+/// The figures of the first k of a ranking: all of it where k is not known. What found nothing then was judged by the place
+/// of the one document that it should have found at least: the query has failed, and must not be missing from the mean.
 pub(crate) fn judge(ranking: &[u64], truth: &Relevant<u64>, k: Option<u64>) -> Quality {
-    let k = k.map_or(ranking.len(), |k| usize::try_from(k).unwrap_or(usize::MAX));
+    let k = k.map_or(ranking.len().max(1), |k| usize::try_from(k).unwrap_or(usize::MAX));
     Quality::of(ranking, truth, k)
 }
 
@@ -169,9 +169,9 @@ pub(crate) fn quality_key(stage: &Key, k: Option<u64>) -> Key {
 }
 
 /// Records the figures that there are.
-pub(crate) fn record(quality: &Quality, from: &Instrumentation, telemetry: &Telemetry, key: &Key) {
+pub(crate) fn record(quality: &Quality, telemetry: &Telemetry<'_>, key: &Key) {
     for (metric, _, value) in named(quality) {
-        telemetry.value(from, metric, value, key);
+        telemetry.value(metric, value, key);
     }
 }
 

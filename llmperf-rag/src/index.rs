@@ -58,7 +58,7 @@ impl Index {
         let from = Instrumentation::current();
         from.guarded(|| {
             let key = Key { store: self.store.clone(), ..Key::default() };
-            from.part::<Telemetry>().value(&from, metric, value as f64, &key);
+            Telemetry::of(&from).value(metric, value as f64, &key);
         });
     }
 }
@@ -98,10 +98,9 @@ impl Work for IndexBuild {
     }
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
-        let from = ended.instrumentation;
         let key = Key { store: self.base.store.clone(), labels: self.base.custom.labels().clone(), ..Key::default() };
         let key = key.ended(ended.outcome);
-        from.part::<Telemetry>().seconds(from, Metric::IndexBuild, ended.duration, &key);
+        Telemetry::of(ended.instrumentation).seconds(Metric::IndexBuild, ended.duration, &key);
         if let Some(documents) = self.documents {
             ended.figure(Figure::Documents, documents as f64);
         }

@@ -1,5 +1,7 @@
 //! What tells series of our metrics apart.
 
+use std::hash::{Hash, Hasher};
+
 use llmperf_core::{
     Outcome,
     opentelemetry::KeyValue,
@@ -13,7 +15,7 @@ use crate::Stage;
 const OTHER: Text = Text::Static("_other");
 
 /// Names and values of one series; empty ones have no attribute.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) stage: Option<Stage>,
     pub(crate) store: Text,
@@ -39,6 +41,16 @@ impl Key {
 
     /// The largest k that has a series of its own: a `k` that follows the input must not make one for each.
     const LARGEST_K: u64 = 1_000;
+}
+
+impl Hash for Key {
+    /// What there is of it: most names are empty.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let names = [&self.store, &self.provider, &self.model, &self.pipeline, &self.cache, &self.error_type];
+        names.into_iter().filter(|name| !name.as_str().is_empty()).for_each(|name| name.hash(state));
+        (self.stage, self.result.len(), self.k, self.outcome, self.from_cache).hash(state);
+        self.labels.iter().flatten().for_each(|(_, value)| value.hash(state));
+    }
 }
 
 impl SetKey for Key {

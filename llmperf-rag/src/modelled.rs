@@ -31,7 +31,7 @@ impl Asked {
             Stage::Embed => "embed",
             _ => "generate",
         };
-        Opening::span(base.span_name(name), SpanKind::Internal, base.at_start()).observed_by(frame)
+        Opening::span(base.span_name(name), SpanKind::Internal, base.at_start(None)).observed_by(frame)
     }
 
     /// Arms the call inside the stage; gives its context.

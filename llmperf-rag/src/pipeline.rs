@@ -177,8 +177,7 @@ impl Work for Pipeline {
 
 impl Pipeline {
     fn record(&self, ended: &mut Ended<'_>) {
-        let (from, sums) = (ended.instrumentation, &self.sums);
-        let telemetry = from.part::<Telemetry>();
+        let (telemetry, sums) = (Telemetry::of(ended.instrumentation), &self.sums);
         let key = Key {
             pipeline: self.base.name.clone(),
             from_cache: sums.from_cache,
@@ -186,9 +185,9 @@ impl Pipeline {
             ..Key::default()
         };
         let with_outcome = key.ended(ended.outcome);
-        telemetry.seconds(from, Metric::PipelineDuration, ended.duration, &with_outcome);
+        telemetry.seconds(Metric::PipelineDuration, ended.duration, &with_outcome);
         let error_type = key::error_type(ended);
-        telemetry.count(from, Metric::Pipelines, 1, &Key { error_type, ..with_outcome.clone() });
+        telemetry.count(Metric::Pipelines, 1, &Key { error_type, ..with_outcome.clone() });
         let times = [
             (Metric::RetrievalDuration, Figure::Retrieval, sums.retrieval, &with_outcome),
             (Metric::RetrievalPath, Figure::RetrievalPath, sums.path, &key),
@@ -196,21 +195,23 @@ impl Pipeline {
         ];
         for (metric, figure, time, key) in times {
             if let Some(time) = time {
-                telemetry.seconds(from, metric, time, key);
+                telemetry.seconds(metric, time, key);
                 ended.figure(figure, time.as_secs_f64());
             }
         }
         if let Some(share) = sums.share {
-            telemetry.value(from, Metric::RetrievalShare, share, &key);
+            telemetry.value(Metric::RetrievalShare, share, &key);
             ended.figure(Figure::RetrievalShare, share);
         }
-        telemetry.attributes(from, Metric::RetrievalPath, &key, |set| {
-            if sums.retrieval.is_some() {
-                ended.judge(Objective::Retrieval, sums.retrieval, set);
-                ended.judge(Objective::RetrievalPath, sums.path, set);
-            }
-            ended.judge(Objective::Pipeline, Some(ended.duration), set);
-        });
+        if ended.is_judged() {
+            telemetry.attributes(Metric::RetrievalPath, &key, |set| {
+                if sums.retrieval.is_some() {
+                    ended.judge(Objective::Retrieval, sums.retrieval, set);
+                    ended.judge(Objective::RetrievalPath, sums.path, set);
+                }
+                ended.judge(Objective::Pipeline, Some(ended.duration), set);
+            });
+        }
     }
 }
 

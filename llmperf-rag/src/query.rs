@@ -83,8 +83,7 @@ impl Query {
             return quality;
         }
         from.guarded(|| {
-            let telemetry = from.part::<Telemetry>();
-            found::record(&quality, from, &telemetry, &found::quality_key(key, k));
+            found::record(&quality, &Telemetry::of(from), &found::quality_key(key, k));
             let figures: Vec<_> = found::figures(&quality).collect();
             let stage = key.stage.map_or("", crate::Stage::as_str);
             from.record_figures(SeriesKind::Stage, stage, self.0.detail.as_str(), &figures);

@@ -106,7 +106,7 @@ impl Rerank {
 impl Work for Rerank {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         let frame = self.base.begin(beginning);
-        Opening::span(self.base.span_name("rerank"), SpanKind::Internal, self.base.at_start()).observed_by(frame)
+        Opening::span(self.base.span_name("rerank"), SpanKind::Internal, self.base.at_start(None)).observed_by(frame)
     }
 
     fn opened(&mut self, context: &Context) -> Option<Context> {
@@ -123,10 +123,10 @@ impl Work for Rerank {
     fn ended(&mut self, ended: &mut Ended<'_>) {
         let Some((telemetry, frame)) = self.base.ended(ended) else { return };
         if let Some(before) = &self.before {
-            telemetry.count(ended.instrumentation, Metric::Candidates, before.count, &frame.key);
+            telemetry.count(Metric::Candidates, before.count, &frame.key);
         }
         if let Some(moved) = self.moved() {
-            telemetry.value(ended.instrumentation, Metric::Moved, moved, &frame.key);
+            telemetry.value(Metric::Moved, moved, &frame.key);
         }
         self.found.ended(ended, &telemetry, frame);
         if let Some(pipeline) = &frame.pipeline {

@@ -6,7 +6,7 @@ use llmperf_core::{
     Classify, Objective, Verdict, Work,
     opentelemetry::{Context, KeyValue, trace::SpanKind},
     part::{Beginning, Ended, Opening, Text, Title},
-    semconv::{self as name, rag},
+    semconv::rag,
 };
 
 use crate::{
@@ -94,8 +94,7 @@ impl Retrieval {
 impl Work for Retrieval {
     fn begin(&mut self, beginning: &Beginning<'_>) -> Opening {
         let frame = self.base.begin(beginning);
-        let mut attributes = vec![KeyValue::new(name::OPERATION, "retrieval")];
-        attributes.extend(self.base.at_start());
+        let attributes = self.base.at_start(Some("retrieval"));
         let capture = beginning.instrumentation.capture();
         if !self.query.as_str().is_empty() && capture.to_spans() {
             self.captured_query = beginning.instrumentation.guarded(|| capture.release(self.query.as_str()));
@@ -118,12 +117,12 @@ impl Work for Retrieval {
 
     fn ended(&mut self, ended: &mut Ended<'_>) {
         let Some((telemetry, frame)) = self.base.ended(ended) else { return };
-        let (from, from_cache) = (ended.instrumentation, frame.was_from_cache());
+        let from_cache = frame.was_from_cache();
         if !from_cache {
             // The convention knows no caches: what one gave stays out of the store's latency.
             let error_type = key::error_type(ended);
             let (provider, model) = (frame.key.provider.clone(), frame.key.model.clone());
-            telemetry.retrieval(from, ended.duration, &ConventionKey { provider, model, error_type });
+            telemetry.retrieval(ended.duration, &ConventionKey { provider, model, error_type });
         }
         self.found.ended(ended, &telemetry, frame);
         match &frame.pipeline {
@@ -131,10 +130,12 @@ impl Work for Retrieval {
             None => {
                 let (provider, model) = Default::default();
                 let key = Key { stage: None, provider, model, from_cache, ..frame.key.ended(ended.outcome) };
-                telemetry.seconds(from, Metric::RetrievalDuration, ended.duration, &key);
-                let judged_by = Key { outcome: None, ..key };
-                let judge = |set: &[KeyValue]| ended.judge(Objective::Retrieval, Some(ended.duration), set);
-                telemetry.attributes(from, Metric::RetrievalDuration, &judged_by, judge);
+                telemetry.seconds(Metric::RetrievalDuration, ended.duration, &key);
+                if ended.is_judged() {
+                    let judged_by = Key { outcome: None, ..key };
+                    let judge = |set: &[KeyValue]| ended.judge(Objective::Retrieval, Some(ended.duration), set);
+                    telemetry.attributes(Metric::RetrievalDuration, &judged_by, judge);
+                }
             }
         }
         crate::query::told(self.found.quality(), ended, frame.k);

@@ -13,16 +13,16 @@ use crate::{
     metrics::{self, Metric, TABLE},
 };
 
-/// Where the metrics of this crate go.
+/// What this crate keeps for an instrumentation.
 #[derive(Debug)]
-pub(crate) struct Telemetry {
+struct Records {
     meters: Meters,
     /// By metric: each has its own limit.
     sets: Vec<Attributes<Key>>,
     convention: Attributes<ConventionKey>,
 }
 
-impl Part for Telemetry {
+impl Part for Records {
     fn of(instrumentation: &Instrumentation) -> Self {
         Self {
             meters: instrumentation.meters(metrics::scope(), TABLE),
@@ -32,49 +32,47 @@ impl Part for Telemetry {
     }
 }
 
-impl Telemetry {
-    fn instruments(&self) -> Arc<Instruments> {
-        self.meters.current().0
-    }
+/// Where the metrics of this crate go now: asked for once by whatever records.
+#[derive(Debug)]
+pub(crate) struct Telemetry<'a> {
+    from: &'a Instrumentation,
+    records: &'a Records,
+    instruments: Arc<Instruments>,
+}
 
-    fn with(&self, from: &Instrumentation, metric: Metric, key: &Key, record: impl FnOnce(&Instruments, &[KeyValue])) {
-        if let Some(sets) = self.sets.get(metric as usize) {
-            let instruments = self.instruments();
-            sets.with(from, key, |set| record(&instruments, set));
-        }
+impl<'a> Telemetry<'a> {
+    pub(crate) fn of(from: &'a Instrumentation) -> Self {
+        let records = from.part::<Records>();
+        let (instruments, _) = records.meters.current();
+        Self { from, records, instruments }
     }
 
     /// Records a time.
-    pub(crate) fn seconds(&self, from: &Instrumentation, metric: Metric, time: Duration, key: &Key) {
-        self.value(from, metric, time.as_secs_f64(), key);
+    pub(crate) fn seconds(&self, metric: Metric, time: Duration, key: &Key) {
+        self.value(metric, time.as_secs_f64(), key);
     }
 
     /// Records a share, or shows a gauge.
-    pub(crate) fn value(&self, from: &Instrumentation, metric: Metric, value: f64, key: &Key) {
-        self.with(from, metric, key, |instruments, set| instruments.record(metric as usize, value, set));
+    pub(crate) fn value(&self, metric: Metric, value: f64, key: &Key) {
+        self.attributes(metric, key, |set| self.instruments.record(metric as usize, value, set));
     }
 
     /// Records or adds a count.
-    pub(crate) fn count(&self, from: &Instrumentation, metric: Metric, count: u64, key: &Key) {
-        self.with(from, metric, key, |instruments, set| instruments.count(metric as usize, count, set));
+    pub(crate) fn count(&self, metric: Metric, count: u64, key: &Key) {
+        self.attributes(metric, key, |set| self.instruments.count(metric as usize, count, set));
     }
 
     /// Records the convention's duration of a retrieval.
-    pub(crate) fn retrieval(&self, from: &Instrumentation, time: Duration, key: &ConventionKey) {
-        let instruments = self.instruments();
-        self.convention.with(from, key, |set| {
-            instruments.record(Metric::GenAiDuration as usize, time.as_secs_f64(), set);
+    pub(crate) fn retrieval(&self, time: Duration, key: &ConventionKey) {
+        self.records.convention.with(self.from, key, |set| {
+            self.instruments.record(Metric::GenAiDuration as usize, time.as_secs_f64(), set);
         });
     }
 
     /// The attributes of a series, for what is judged by it.
-    pub(crate) fn attributes<T>(
-        &self,
-        from: &Instrumentation,
-        metric: Metric,
-        key: &Key,
-        use_them: impl FnOnce(&[KeyValue]) -> T,
-    ) -> Option<T> {
-        Some(self.sets.get(metric as usize)?.with(from, key, use_them))
+    pub(crate) fn attributes(&self, metric: Metric, key: &Key, use_them: impl FnOnce(&[KeyValue])) {
+        if let Some(sets) = self.records.sets.get(metric as usize) {
+            sets.with(self.from, key, use_them);
+        }
     }
 }

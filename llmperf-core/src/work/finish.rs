@@ -26,8 +26,8 @@ pub(super) fn finish<W: Work>(work: &mut W, alive: &mut Alive, verdict: Verdict)
     let alive = &*alive;
     let clock = alive.instrumentation.clock();
     let end = clock.tick();
-    if let Some(scope) = &alive.scope {
-        scope.close();
+    if let Some(frame) = &alive.frame {
+        frame.close();
     }
     let nanos = clock.nanos_between(alive.start, end);
     let began = clock.nanos_between(0, alive.start);
@@ -42,9 +42,9 @@ pub(super) fn finish<W: Work>(work: &mut W, alive: &mut Alive, verdict: Verdict)
         duration: Duration::from_nanos(nanos),
         first_output: alive.first_output.map(|at| Duration::from_nanos(clock.nanos_between(alive.start, at))),
         span: if alive.spanned { span.span_context() } else { &none },
-        late: alive.frames.iter().flat_map(Frame::outwards).any(|frame| frame.is_closed()),
+        late: alive.frames().into_iter().flat_map(Frame::outwards).any(|frame| frame.is_closed()),
         figures: Vec::new(),
-        frames: alive.frames.as_ref(),
+        frames: alive.frames(),
     };
     // A view of the SDK, a provider or a callback of the user's may panic.
     let title = alive.instrumentation.guarded(|| work.title());
@@ -90,15 +90,15 @@ impl Alive {
 
     /// Where its time went, if somebody wrote that down.
     fn breakdown(&self, began: u64, ended: u64) -> Option<Breakdown> {
-        let journal = self.scope.as_ref()?.frame().journal()?;
+        let journal = self.frame.as_ref()?.journal()?;
         Some(Breakdown::of(began, ended, journal.close()))
     }
 
     /// Tells those around it that it has ended.
     fn note(&self, title: &Title, began: u64, ended: u64) {
-        let Some(frames) = &self.frames else { return };
+        let Some(frames) = self.frames() else { return };
         frames.note(self.instrumentation.clock(), || {
-            let id = self.scope.as_ref().map_or(0, |scope| scope.frame().id());
+            let id = self.frame.as_ref().map_or(0, |frame| frame.id());
             Entry { title: title.clone(), id, call: self.call, within: frames.id_of_work(), began, ended }
         });
     }

@@ -11,7 +11,8 @@ use std::{
 
 use opentelemetry::{
     Context, ContextGuard,
-    trace::{SpanBuilder, TraceContextExt as _, Tracer as _},
+    global::BoxedSpan,
+    trace::{Span as _, SpanBuilder, TraceContextExt as _, Tracer as _},
 };
 
 use super::{Beginning, Opening, Verdict, Work, finish};
@@ -23,7 +24,7 @@ use crate::{
     internal::caught,
     journal::Journal,
     outcome::{PANIC, TIMEOUT},
-    scope::{self, Anchor, Frame, Framed, Scope},
+    scope::{self, Anchor, Frame, Framed},
     shared::Shared,
     span,
     stats::SeriesKind,
@@ -46,9 +47,8 @@ pub(super) struct Alive {
     pub(super) instrumentation: Instrumentation,
     /// Its own, with its span and its frame.
     pub(super) context: Context,
-    pub(super) scope: Option<Scope>,
-    /// The frames around it.
-    pub(super) frames: Option<Arc<Frame>>,
+    /// Absent where nobody could find it.
+    pub(super) frame: Option<Arc<Frame>>,
     /// The id of the call around it, inside the work around it; 0 where there is none.
     pub(super) call: u64,
     pub(super) spanned: bool,
@@ -188,26 +188,28 @@ impl Alive {
             // Samplers and processors are not ours.
             let build = || instrumentation.with_tracer(|tracer| tracer.build_with_context(builder, parent));
             let made = instrumentation.guarded(build);
-            made.map_or_else(|| span::absent(parent), |span| parent.with_span(span))
+            made.map_or_else(|| span::absent(parent), |span| inside(parent, span))
         });
         let is_spanned = spanned.is_some();
         let context = spanned.unwrap_or_else(|| parent.clone());
         let valid = context.span().span_context().is_valid();
         let framed = frames.is_some() || valid || observer.is_some() || journals || hidden.is_some();
-        let scope = framed.then(|| {
+        let (frame, context) = if framed {
             let anchor = Some(Anchor { wall: begun, tick: start });
             let (instrumentation, journal) = (Some(instrumentation.clone()), journals.then(Box::<Journal>::default));
-            Scope::framed(&context, Framed { observer, instrumentation, anchor, journal })
-        });
+            let framed = Framed { observer, instrumentation, anchor, journal };
+            let (frame, context) = scope::entered(&context, frames, framed);
+            (Some(frame), context)
+        } else {
+            (None, context)
+        };
         instrumentation.live().fetch_add(1, Ordering::AcqRel);
-        let context = scope.as_ref().map_or(context, |scope| scope.context().clone());
         let inner = instrumentation.guarded(|| work.opened(&context)).flatten();
         Self {
             spanned: is_spanned && valid,
             attached: framed || inner.is_some(),
             context: inner.unwrap_or(context),
-            scope,
-            frames,
+            frame,
             call,
             begun,
             start,
@@ -218,11 +220,22 @@ impl Alive {
         }
     }
 
+    /// The frames around it.
+    pub(super) fn frames(&self) -> Option<&Arc<Frame>> {
+        self.frame.as_ref()?.outer()
+    }
+
     fn has_passed<W: Work>(&self, work: &W) -> bool {
         let clock = self.instrumentation.clock();
         let deadline = self.instrumentation.guarded(|| work.deadline()).flatten();
         deadline.is_some_and(|limit| clock.nanos_between(self.start, clock.tick()) >= nanos_of(limit))
     }
+}
+
+/// The context inside a span: the one around it where neither is one, as without a tracer.
+fn inside(parent: &Context, span: BoxedSpan) -> Context {
+    let is_none = !span.span_context().is_valid() && !parent.span().span_context().is_valid();
+    if is_none { parent.clone() } else { parent.with_span(span) }
 }
 
 /// Work of which a call that lives around it knows nothing: a tool that a model's stream runs asks models of its own. What

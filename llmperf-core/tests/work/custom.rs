@@ -60,8 +60,8 @@ fn count(probe: &Probe, tool: impl Into<Text>, failed: bool, labels: &Labels) {
 fn a_part_is_made_once_for_an_instrumentation() {
     let (one, other) = (Probe::new(), Probe::new());
     let part = one.instrumentation().part::<Desk>();
-    assert!(std::ptr::eq(&*part, &*one.instrumentation().clone().part::<Desk>()));
-    assert!(!std::ptr::eq(&*part, &*other.instrumentation().part::<Desk>()));
+    assert!(std::ptr::eq(part, one.instrumentation().clone().part::<Desk>()));
+    assert!(!std::ptr::eq(part, other.instrumentation().part::<Desk>()));
 }
 
 #[test]

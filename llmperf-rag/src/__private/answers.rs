@@ -1,9 +1,9 @@
 //! Answers of models, as attributes with `reads` hand them on.
 
+use std::marker::PhantomData;
+
 use futures_core::Stream;
-use llmperf_core::{
-    ByItem, Carries, Classify, Guard, MeasureStream as _, Measured, Output, Recorder, TryWith, With, Work,
-};
+use llmperf_core::{ByItem, Carries, Guard, MeasureStream as _, Measured, Output, Recorder, Work};
 
 use crate::{Embedding, Generation};
 
@@ -36,23 +36,50 @@ pub fn answered<W: Asks, T: ?Sized>(guard: &mut Guard<W>, answer: &T, reads: imp
     guard.tell_answer(|| reads(answer));
 }
 
-/// A stream whose items are read by a closure.
-pub fn streamed<W: Asks, S, R>(guard: &mut Guard<W>, stream: S, reads: R) -> Measured<S, With<R>>
-where
-    S: Stream,
-    R: FnMut(&S::Item) -> Output<'_>,
-{
-    stream.measure_with(guard.take_call(), reads)
+/// The items of a stream: `(&&items(&stream)).streamed(…)` reads them.
+#[derive(Debug)]
+pub struct Items<I>(PhantomData<I>);
+
+/// The items of this stream.
+pub fn items<S: Stream>(_: &S) -> Items<S::Item> {
+    Items(PhantomData)
 }
 
-/// A stream of `Result`s whose `Ok` items are read by a closure.
-pub fn try_streamed<W: Asks, S, T, E, By, R>(guard: &mut Guard<W>, stream: S, reads: R) -> Measured<S, TryWith<R, By>>
-where
-    S: Stream<Item = Result<T, E>>,
-    E: Classify<By>,
-    R: FnMut(&T) -> Output<'_>,
-{
-    stream.try_measure_with(guard.take_call(), reads)
+/// By what the items are, whatever names their types have: method lookup tries `Result`s first.
+pub mod reading {
+    use futures_core::Stream;
+    use llmperf_core::{Classify, Guard, MeasureStream as _, Measured, Output, TryWith, With};
+
+    use super::{Asks, Items};
+
+    /// Items that are `Result`s.
+    pub trait OfResults<T, E> {
+        /// The stream, whose `Ok` items are read by a closure.
+        fn streamed<W: Asks, S, By, R>(&self, guard: &mut Guard<W>, stream: S, reads: R) -> Measured<S, TryWith<R, By>>
+        where
+            S: Stream<Item = Result<T, E>>,
+            E: Classify<By>,
+            R: FnMut(&T) -> Output<'_>,
+        {
+            stream.try_measure_with(guard.take_call(), reads)
+        }
+    }
+
+    impl<T, E> OfResults<T, E> for &Items<Result<T, E>> {}
+
+    /// Items of any other type.
+    pub trait OfAny<I> {
+        /// The stream, whose items are read by a closure.
+        fn streamed<W: Asks, S, R>(&self, guard: &mut Guard<W>, stream: S, reads: R) -> Measured<S, With<R>>
+        where
+            S: Stream<Item = I>,
+            R: FnMut(&I) -> Output<'_>,
+        {
+            stream.measure_with(guard.take_call(), reads)
+        }
+    }
+
+    impl<I> OfAny<I> for Items<I> {}
 }
 
 /// A stream whose items know what they carry.

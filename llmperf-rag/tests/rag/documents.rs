@@ -175,6 +175,13 @@ fn what_found_nothing_is_judged_as_having_found_nothing() {
     assert_eq!(point(&probe, "llmperf.rag.documents").sum, 0.0);
     assert_eq!((point(&probe, "llmperf.rag.recall").count, point(&probe, "llmperf.rag.recall").sum), (1, 0.0));
     assert_eq!(attribute(&probe.span(), "llmperf.rag.score.top"), "");
+
+    let probe = Probe::new();
+    under(&probe, || retrieval().relevant(&["d1"]).search(async { io::Result::Ok(nothing) })).unwrap();
+    for name in ["recall", "precision", "reciprocal_rank", "ndcg"] {
+        let told = point(&probe, &format!("llmperf.rag.{name}"));
+        assert_eq!((told.count, told.sum), (1, 0.0), "{name}, where nobody said of how many");
+    }
 }
 
 struct Passage(&'static str);

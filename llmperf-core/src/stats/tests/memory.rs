@@ -40,7 +40,7 @@ fn a_busy_series_keeps_within_its_bar() {
     let mut random = StdRng::seed_from_u64(1);
     let held = measure(|| {
         let series = registry.series(SeriesKind::Call, "openai", "gpt");
-        busy(&series, figures_of_calls(), 2 * 3_600, 100, || spread(&mut random, 800 * MILLISECOND));
+        busy(series, figures_of_calls(), 2 * 3_600, 100, || spread(&mut random, 800 * MILLISECOND));
     });
     let snapshot = registry.snapshot(7_195 * SECOND);
     assert_eq!(snapshot.call("openai", "gpt").unwrap().windows[&Window::SinceStart].outcomes.all(), 72_000);
@@ -54,7 +54,7 @@ fn a_figure_with_values_of_every_size_keeps_within_its_bar() {
     let held = measure(|| {
         let series = registry.series(SeriesKind::Call, "openai", "gpt");
         let anything = || (random.random_range(10_f64..42.0).exp2()) as u64;
-        busy(&series, &[Figure::ChunkGap], 2 * 3_600, 2_000, anything);
+        busy(series, &[Figure::ChunkGap], 2 * 3_600, 2_000, anything);
     });
     assert!(held.bytes_current <= 160 * KIB, "{} KiB of 160", held.bytes_current / KIB);
 }
@@ -87,7 +87,7 @@ fn a_busy_series_of_runs_keeps_within_its_bar() {
 #[test]
 fn nothing_is_allocated_before_the_first_value() {
     let registry = Registry::new(0);
-    let made = measure(|| drop(registry.series(SeriesKind::Call, "openai", "gpt")));
+    let made = measure(|| _ = registry.series(SeriesKind::Call, "openai", "gpt"));
     assert!(made.bytes_current <= KIB, "{} bytes for the series itself", made.bytes_current);
     let idle = measure(|| {
         let series = registry.series(SeriesKind::Call, "openai", "gpt");

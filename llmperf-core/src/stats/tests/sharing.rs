@@ -50,7 +50,7 @@ fn names_beyond_the_thirty_second_share_a_series() {
     for number in 0..100 {
         let model = number.to_string();
         let series = registry.series(SeriesKind::Call, "openai", &model);
-        assert!(Arc::ptr_eq(&series, &registry.series(SeriesKind::Call, "openai", &model)));
+        assert!(Arc::ptr_eq(series, registry.series(SeriesKind::Call, "openai", &model)));
         series.record(0, [(Figure::Duration, SECOND)], Outcome::Complete, true, None);
     }
     registry.series(SeriesKind::Tool, "weather", "").record(0, [], Outcome::Complete, false, None);
