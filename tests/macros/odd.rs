@@ -48,7 +48,7 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 fn never_there() -> NoSuchType {}
 
 #[cfg_attr(all(), llmperf::tool)]
-fn there_by_configuration(#[cfg(any())] absent: NoSuchType, #[cfg(all())] present: u32) -> u32 {
+fn there_by_configuration(#[cfg(any())] absent: NoSuchType, present: u32) -> u32 {
     CALLS.fetch_add(present, Ordering::Relaxed)
 }
 
