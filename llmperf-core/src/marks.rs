@@ -233,6 +233,14 @@ impl Marks {
         self.all.reads > 1 && u128::from(self.pace_wait) * 10 > u128::from(self.all.length())
     }
 
+    /// How long the model has kept its consumer waiting since the last output, at `at`: less the time for which the consumer
+    /// had an item and did not ask for more.
+    fn open_gap(&self, at: Tick) -> u64 {
+        let out = self.last_read.get().filter(|_| self.handed_out);
+        let held = out.map_or(0, |out| self.came_back.get().unwrap_or(at).saturating_sub(out));
+        at.saturating_sub(self.all.last).saturating_sub(self.wait_since_output).saturating_sub(held)
+    }
+
     /// The figures of a call that ended, or is looked at, at `at`.
     ///
     /// `open_gap` adds the gap from the last output to `at`: a stall, in a call that does not complete. `nanos` turns
@@ -246,7 +254,7 @@ impl Marks {
     ) -> Figures {
         let since_start = |mark: Mark| mark.get().map(|mark| nanos(self.start, mark));
         let generation = self.all.first.get().map(|_| nanos(self.start, self.all.last));
-        let open = (open_gap && self.output_seen()).then(|| at.saturating_sub(self.all.last));
+        let open = (open_gap && self.output_seen()).then(|| self.open_gap(at));
         let longest = (self.all.reads > 1).then_some(self.longest_gap).max(open);
         Figures {
             head: since_start(self.head),

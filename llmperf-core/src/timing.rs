@@ -119,7 +119,8 @@ pub struct Timing {
     pub time_to_first_token: Option<Duration>,
     /// First output that is not reasoning − start.
     pub time_to_first_answer: Option<Duration>,
-    /// The longest gap between reads that carry output; in a call that did not complete also the gap at its end.
+    /// The longest gap between reads that carry output; in a call that did not complete also the gap at its end, as
+    /// far as the consumer waited in it.
     pub longest_gap: Option<Duration>,
     /// TPOT: (last output − first output) / (streamed tokens − tokens in the first output read).
     pub time_per_output_token: Option<Duration>,

@@ -203,7 +203,13 @@ impl Verdict {
     /// `Ok` is complete, `Err` a failure named by its classification.
     #[must_use]
     pub fn of<T, E: Classify<By>, By>(result: &Result<T, E>) -> Self {
-        result.as_ref().err().map_or(Self::Complete, |error| error.failure().into())
+        result.as_ref().err().map_or(Self::Complete, Self::of_error)
+    }
+
+    /// A failure named by the classification of an error.
+    #[must_use]
+    pub fn of_error<E: Classify<By>, By>(error: &E) -> Self {
+        error.failure().into()
     }
 }
 

@@ -7,7 +7,7 @@ use llmperf_core::{
     Kind, MeasureStream as _, Measured, Output, Read, Reader, Sees, Timing, TokenSource, Usage, testing::Probe,
 };
 
-use crate::script::{Script, drain, ms, paced, take};
+use crate::script::{Script, Step, attribute, drain, ms, paced, script, take};
 
 type Chunk = Output<'static>;
 
@@ -121,11 +121,28 @@ fn one_read_of_output_has_no_gap() {
 fn a_call_that_does_not_complete_adds_the_gap_at_its_end() {
     let probe = Probe::new();
     let call = probe.chat("openai", "gpt-4o-mini").sees(Sees::Finish);
-    let mut reply = paced(&probe, [(10, text()), (20, text())]).measure_with(call, carries);
-    take(&mut reply, 2);
-    probe.clock().advance(Duration::from_millis(500));
+    let steps = [Step::Busy(10), Step::Item(text()), Step::Busy(20), Step::Item(text()), Step::Busy(500)];
+    let mut reply = script(&probe, steps).measure_with(call, carries);
     drain(&mut reply);
     assert_eq!(reply.timing().longest_gap, ms(500));
+}
+
+#[test]
+fn who_holds_an_item_and_does_not_ask_for_more_waits_for_nothing() {
+    let probe = Probe::new();
+    let held = |comes_back: bool| {
+        let call = probe.chat("openai", "gpt-4o-mini").sees(Sees::Finish);
+        let mut reply = paced(&probe, [(10, text()), (20, text())]).measure_with(call, carries);
+        take(&mut reply, 2);
+        probe.clock().advance(Duration::from_millis(500));
+        if comes_back {
+            drain(&mut reply);
+        }
+        reply
+    };
+    drop(held(false));
+    assert_eq!(attribute(&probe.span(), "llmperf.longest_gap").as_deref(), Some("0.02"));
+    assert_eq!(held(true).timing().longest_gap, ms(20));
 }
 
 #[test]

@@ -84,6 +84,8 @@ struct Reference {
     gaps: Vec<u64>,
     wait: u64,
     wait_between_outputs: u64,
+    /// How long the consumer has held items since the last output.
+    held: u64,
     ended: u64,
     last_read: Option<u64>,
     /// Bytes of each read with output.
@@ -180,6 +182,7 @@ fn reference(happens: &[Happens], Given { sees, head, deadline }: Given, leaves:
             Happens::Consumer(millis) => {
                 now += millis;
                 away += millis;
+                call.held = waited_since_output + if handed_out { away } else { 0 };
                 continue;
             }
             Happens::Verdict(outcome) => {
@@ -193,6 +196,7 @@ fn reference(happens: &[Happens], Given { sees, head, deadline }: Given, leaves:
         if let Happens::Busy(millis) = *happens {
             now += millis;
             (handed_out, away) = (false, 0);
+            call.held = waited_since_output;
             continue;
         }
         if handed_out {
@@ -200,6 +204,7 @@ fn reference(happens: &[Happens], Given { sees, head, deadline }: Given, leaves:
             waited_since_output += away;
         }
         (handed_out, away) = (true, 0);
+        call.held = waited_since_output;
         call.last_read = Some(now);
         call.head |= !matches!(happens, Happens::Reset); // nothing else comes before it
         if !matches!(happens, Happens::Comment | Happens::Reset) {
@@ -217,7 +222,7 @@ fn reference(happens: &[Happens], Given { sees, head, deadline }: Given, leaves:
             _ => {}
         }
         if matches!(happens, Happens::Text(text) | Happens::Reasoning(text) if !text.is_empty()) {
-            waited_since_output = 0;
+            (waited_since_output, call.held) = (0, 0);
         }
         if call.outcome.is_some() {
             return call;
@@ -322,7 +327,7 @@ fn hold(probe: &Probe, expected: &Reference) {
     };
     let whole = |millis: Option<u64>| millis.map(|millis| millis as f64);
     let incomplete = expected.outcome != Some(Outcome::Complete);
-    let open = expected.first.filter(|_| incomplete).map(|_| expected.ended - expected.last);
+    let open = expected.first.filter(|_| incomplete).map(|_| expected.ended - expected.last - expected.held);
     is("gen_ai.response.time_to_first_chunk", whole(expected.first_chunk));
     is("llmperf.time_to_first_token", whole(expected.first));
     is("llmperf.time_to_first_answer", whole(expected.first_answer));
