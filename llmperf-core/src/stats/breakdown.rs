@@ -52,7 +52,8 @@ pub struct RunPart {
     pub total: Duration,
     /// How many there were.
     pub count: u64,
-    /// How many of them came one behind the other, at most: the N+1 pattern, where there is no need for it.
+    /// How many of them came one behind the other, at most, in the same pipeline, agent or workflow: the N+1 pattern, where
+    /// there is no need for it. Runs inside the run are told apart.
     pub sequential: u64,
 }
 
@@ -65,7 +66,13 @@ impl Breakdown {
     pub(crate) fn of(began: u64, ended: u64, notes: Notes) -> Self {
         let Notes { entries, tallies, beyond } = notes;
         let (mut spent, other) = sweep::sweep(began, ended.max(began), &entries);
-        for tally in tallies {
+        // Past the most nobody knows which run inside this one a thing was in.
+        let mut titles = entries.iter().map(|entry| &entry.title).chain(tallies.iter().map(|tally| &tally.title));
+        let has_runs = titles.any(sweep::is_run);
+        for mut tally in tallies {
+            if has_runs {
+                tally.sequence.length = tally.sequence.length.min(1);
+            }
             match spent.iter_mut().find(|part| part.title == tally.title) {
                 Some(part) => part.add(&tally),
                 None => spent.push(Spent::of_tally(tally)),

@@ -39,7 +39,7 @@ pub struct PartTotals {
     pub runs: u64,
     /// How many there were, in all runs.
     pub count: u64,
-    /// How many came one behind the other in one run, at most.
+    /// How many came one behind the other in one run, at most; runs inside that are told apart.
     pub most_sequential: u64,
     exclusive: Spread,
     /// Runs by how many came one behind the other: 2, 3, up to 10 and more.

@@ -10,7 +10,7 @@ use llmperf_core::{
     testing::Probe,
 };
 
-use crate::job::{Job, agent, operation, pipeline, stage, step, tool};
+use crate::job::{Job, agent, operation, pipeline, stage, step, tool, workflow};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -161,6 +161,42 @@ fn steps_and_calls_of_a_model_are_repeated_by_nature() {
     let diagnosis = probe.instrumentation().snapshot().diagnose();
     assert_eq!(repeated(&diagnosis), [("tool weather".to_owned(), 3, 1)]);
     assert_eq!(repeated(&Diagnose::new().repetitions(4).of(&probe.instrumentation().snapshot())), []);
+}
+
+/// Several assistants, each with a pipeline that reranks once, are no N+1 pattern; one that searches five times is.
+#[test]
+fn what_is_repeated_is_counted_in_the_nearest_run_around_it() {
+    for (searches, expected) in [([1; 4], None), ([1, 5, 1, 1], Some(5))] {
+        let probe = Probe::new();
+        runs(&probe, workflow("desk"), || {
+            for times in searches {
+                let answer = || {
+                    (0..times).for_each(|_| takes(&probe, stage("retrieve", "qdrant"), 100));
+                    takes(&probe, stage("rerank", ""), 100);
+                };
+                let consult = || pipeline("support").in_scope(answer, |guard, ()| guard.complete());
+                agent("clerk").in_scope(consult, |guard, ()| guard.complete());
+            }
+        });
+        let diagnosis = probe.instrumentation().snapshot().diagnose();
+        let root = diagnosis.root(&titled(SeriesKind::Workflow, "desk", "")).unwrap();
+        let found: Vec<_> = root.repetitions.iter().map(|one| (one.title.name.as_str(), one.most, one.runs)).collect();
+        let expected: Vec<_> = expected.map(|most| ("retrieve", most, 1)).into_iter().collect();
+        assert_eq!(found, expected);
+    }
+}
+
+/// In steps of one agent, and in the agent itself next to runs inside it.
+#[test]
+fn what_is_repeated_across_the_steps_of_one_run_is_named() {
+    let probe = Probe::new();
+    runs(&probe, agent("desk"), || {
+        for _ in 0..3 {
+            step("step").in_scope(|| takes(&probe, tool("search"), 100), |guard, ()| guard.complete());
+            pipeline("support").in_scope(|| takes(&probe, tool("lookup"), 100), |guard, ()| guard.complete());
+        }
+    });
+    assert_eq!(repeated(&probe.instrumentation().snapshot().diagnose()), [("tool search".to_owned(), 3, 1)]);
 }
 
 #[test]

@@ -121,6 +121,10 @@ pub(crate) fn agent(name: &'static str) -> Job {
     Job { journaled: true, ..Job::new(SeriesKind::Agent, name, "simple") }
 }
 
+pub(crate) fn workflow(name: &'static str) -> Job {
+    Job { journaled: true, ..Job::new(SeriesKind::Workflow, name, "") }
+}
+
 impl Work for Job {
     fn begin(&mut self, _: &Beginning<'_>) -> Opening {
         self.panic_in("begin");

@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 use super::Spent;
 use crate::{
     journal::{Entry, Sequence},
-    stats::Title,
+    stats::{SeriesKind, Title},
 };
 
 /// What was spent in each title by these entries between two instants, in nanoseconds, and what nobody covers.
@@ -191,16 +191,29 @@ impl<'a> Sweep<'a> {
         let mut spent: Vec<Spent> = self.parts.iter().map(spent).collect();
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by_key(|place| (entries[*place].ended, entries[*place].began));
-        let mut sequences = vec![Sequence::default(); spent.len()];
+        let mut sequences: HashMap<_, Sequence, FxBuildHasher> = HashMap::default();
         for place in order {
             let (entry, part) = (&entries[place], self.going[place].part);
-            sequences[part].add(entry.began, entry.ended);
+            sequences.entry((part, self.run_around(place))).or_default().add(entry.began, entry.ended);
             spent[part].count += 1;
             spent[part].total = spent[part].total.saturating_add(entry.ended.saturating_sub(entry.began));
         }
-        spent.iter_mut().zip(sequences).for_each(|(spent, sequence)| spent.sequential = sequence.length);
+        for ((part, _), sequence) in sequences {
+            spent[part].sequential = spent[part].sequential.max(sequence.length);
+        }
         spent
     }
+
+    /// The nearest pipeline, agent or workflow around an entry; absent for that of the whole.
+    fn run_around(&self, place: usize) -> Option<usize> {
+        let is_run = |place: &usize| is_run(self.parts[self.going[*place].part].title);
+        outwards(&self.going, self.going[place].around).find(is_run)
+    }
+}
+
+/// Whether what is so called is a run by itself.
+pub(super) fn is_run(title: &Title) -> bool {
+    matches!(title.kind, SeriesKind::Pipeline | SeriesKind::Agent | SeriesKind::Workflow)
 }
 
 impl<'a> Part<'a> {

@@ -90,7 +90,7 @@ pub struct Repetition {
     pub title: Title,
     /// The part around it; absent where there is none, or not always the same.
     pub within: Option<Title>,
-    /// How many came one behind the other in one run, at most.
+    /// How many came one behind the other in one run, at most; runs inside that are told apart.
     pub most: u64,
     /// Runs of the window in which it is repeated.
     pub runs: u64,

@@ -109,6 +109,19 @@ fn past_the_most_entries_parts_are_counted_and_added_up_and_it_is_said() {
     assert_eq!((breakdown.unplaced, nanos_of(breakdown.other)), (1_000 - MOST as u64, 10_000 - kept));
 }
 
+/// A thousand runs inside a run, of one search each.
+#[test]
+fn past_the_most_entries_runs_inside_are_not_taken_for_one() {
+    let one = |number: u64| {
+        let search = Entry { within: number + 2, ..entry("search", number * 10, number * 10 + 9) };
+        let title = Title::new(SeriesKind::Pipeline, "support", "");
+        [search, Entry { title, id: number + 2, ..entry("", number * 10, number * 10 + 10) }]
+    };
+    let breakdown = Breakdown::of(0, 10_000, notes((0..1_000).flat_map(one)));
+    let search = breakdown.part(&tool("search")).unwrap();
+    assert_eq!((search.count, search.sequential), (1_000, 1));
+}
+
 #[test]
 fn nothing_inside_is_all_other() {
     let breakdown = Breakdown::of(10, 30, Notes::default());
