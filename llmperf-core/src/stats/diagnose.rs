@@ -12,6 +12,9 @@ use super::{
 
 pub use report::{Change, Diagnosis, Growth, PartGrowth, PartShare, Repetition, RootDiagnosis};
 
+/// Fewer runs than this tell nothing of a quantile, nor of growth.
+const FEWEST: u64 = 10;
+
 /// How a snapshot is diagnosed.
 ///
 /// ```
@@ -45,7 +48,7 @@ impl Diagnose {
         Self { quantile: if quantile.is_finite() { quantile.clamp(0.0, 1.0) } else { 0.99 }, ..self }
     }
 
-    /// Which share of a pipeline's time retrieval may take at P95, from 0 to 1.
+    /// Which share of a pipeline's time retrieval may take at P95, from 0 to 1. Fewer than ten runs tell nothing of it.
     pub fn retrieval_share(self, limit: f64) -> Self {
         Self { retrieval_share: limit, ..self }
     }
@@ -56,10 +59,11 @@ impl Diagnose {
     }
 
     /// Where the time of the slowest goes: of each pipeline, agent and workflow, and of calls that are in none of them.
+    /// Where time stands still, as on a clock moved by hand that nobody moves, runs have no parts.
     #[must_use]
     pub fn of(&self, snapshot: &Snapshot) -> Diagnosis {
         let roots = self.roots(snapshot).map(|(series, window)| self.root(series, window)).collect();
-        Diagnosis { window: self.window, quantile: self.quantile, roots }
+        Diagnosis { window: self.window, quantile: self.quantile, retrieval_limit: self.retrieval_share, roots }
     }
 
     /// The same, and what has grown since an earlier snapshot, in the same window. The two should lie further apart than
@@ -105,7 +109,7 @@ impl Diagnose {
         let is_slow = |call: &&SlowCall| call.duration.as_secs_f64() >= slow_from * 0.99;
         let slowest: Vec<SlowCall> = window.slowest.iter().filter(is_slow).cloned().collect();
         let (shares, other) = shares(&slowest);
-        let share = window.figures.get(&Figure::RetrievalShare).map(|share| share.p95);
+        let share = window.figures.get(&Figure::RetrievalShare).filter(|share| share.count >= FEWEST);
         RootDiagnosis {
             title: title_of(series),
             runs: window.outcomes.all(),
@@ -115,7 +119,7 @@ impl Diagnose {
             slowest,
             shares,
             other,
-            retrieval_share: share.filter(|share| *share > self.retrieval_share),
+            retrieval_share: share.map(|share| share.p95).filter(|share| *share > self.retrieval_share),
             growth: None,
         }
     }
@@ -155,7 +159,8 @@ impl Default for Diagnose {
 
 impl Snapshot {
     /// Where the time of the slowest of the last hour goes, what is repeated in one run, and whether retrieval takes more
-    /// than its share. [`Diagnose`] asks otherwise.
+    /// than its share. [`Diagnose`] asks otherwise. Where time stands still, as on a clock moved by hand that nobody moves,
+    /// runs have no parts.
     #[must_use]
     pub fn diagnose(&self) -> Diagnosis {
         Diagnose::new().of(self)

@@ -201,17 +201,19 @@ fn what_is_repeated_across_the_steps_of_one_run_is_named() {
 
 #[test]
 fn retrieval_above_its_share_is_named_and_below_it_is_not() {
-    let of = |share: f64| {
+    let of = |times: u64, share: f64| {
         let probe = Probe::new();
-        (0..20).for_each(|_| {
+        (0..times).for_each(|_| {
             runs(&probe, pipeline("support").figure(Figure::RetrievalShare, share), || probe.clock().advance(ms(10)));
         });
         probe.instrumentation().snapshot()
     };
-    assert!((of(0.62).diagnose().roots[0].retrieval_share.unwrap() - 0.62).abs() < 0.01);
-    assert!(of(0.62).diagnose().to_string().contains("retrieval takes 62 % of the time at P95: above its limit."));
-    assert_eq!(of(0.45).diagnose().roots[0].retrieval_share, None);
-    assert!(Diagnose::new().retrieval_share(0.4).of(&of(0.45)).roots[0].retrieval_share.is_some());
+    assert!((of(10, 0.62).diagnose().roots[0].retrieval_share.unwrap() - 0.62).abs() < 0.01);
+    let printed = of(10, 0.62).diagnose().to_string();
+    assert!(printed.contains("retrieval takes 62 % of the time at P95, limit 50 %."), "{printed}");
+    assert_eq!(of(10, 0.45).diagnose().roots[0].retrieval_share, None);
+    assert!(Diagnose::new().retrieval_share(0.4).of(&of(10, 0.45)).roots[0].retrieval_share.is_some());
+    assert_eq!(of(9, 0.62).diagnose().roots[0].retrieval_share, None, "too few runs tell nothing");
 }
 
 #[test]

@@ -12,14 +12,14 @@ impl fmt::Display for Diagnosis {
             return writeln!(f, "nothing to diagnose {window}");
         }
         writeln!(f, "where the time of the slowest goes {window} (from {} on)", quantile(self.quantile))?;
-        self.roots.iter().try_for_each(|root| Root { root, quantile: self.quantile }.fmt(f))
+        self.roots.iter().try_for_each(|root| Root { root, of: self }.fmt(f))
     }
 }
 
 /// One root in the words of a diagnosis.
 struct Root<'a> {
     root: &'a RootDiagnosis,
-    quantile: f64,
+    of: &'a Diagnosis,
 }
 
 impl fmt::Display for Root<'_> {
@@ -28,7 +28,7 @@ impl fmt::Display for Root<'_> {
         writeln!(f, "\n{}", root.title)?;
         let runs = count(root.runs, what(&root.title));
         let (mean, from) = (table::seconds(root.mean.as_secs_f64()), table::seconds(root.slow_from.as_secs_f64()));
-        writeln!(f, "  {runs}, mean {mean}, {} {from}", quantile(self.quantile))?;
+        writeln!(f, "  {runs}, mean {mean}, {} {from}", quantile(self.of.quantile))?;
         self.shares(f)?;
         for sentence in self.sentences() {
             writeln!(f, "  - {sentence}")?;
@@ -65,7 +65,11 @@ impl Root<'_> {
         let all = (root.runs, root.slowest.len(), what(&root.title));
         sentences.extend(root.repetitions.iter().map(|repetition| repeated(repetition, all)));
         if let Some(share) = root.retrieval_share {
-            sentences.push(format!("retrieval takes {} of the time at P95: above its limit.", percent(share)));
+            sentences.push(format!(
+                "retrieval takes {} of the time at P95, limit {}.",
+                percent(share),
+                percent(self.of.retrieval_limit)
+            ));
         }
         if let Some(growth) = &root.growth {
             sentences.extend(grown(growth));

@@ -1,6 +1,7 @@
 //! What has grown between two windows of one series, by more than chance explains.
 
 use super::{
+    FEWEST,
     report::{Change, Growth, PartGrowth},
     seconds,
 };
@@ -16,8 +17,6 @@ const ERRORS: f64 = 3.0;
 const RANK_ERRORS: f64 = 2.0;
 /// Quantiles closer together than this may be of one bucket.
 const BUCKET: f64 = 1.01;
-/// Fewer runs than this tell nothing.
-const FEWEST: u64 = 10;
 /// Fewer of the slowest than this tell nothing.
 const FEWEST_SLOW: usize = 3;
 /// In which share of the runs a part has to be for its absence to be told.

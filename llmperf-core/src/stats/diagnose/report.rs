@@ -16,6 +16,8 @@ pub struct Diagnosis {
     pub window: Window,
     /// From which quantile on a run is one of the slowest, from 0 to 1.
     pub quantile: f64,
+    /// Which share of the time retrieval may take at P95, from 0 to 1.
+    pub retrieval_limit: f64,
     /// Pipelines, agents, workflows, then calls that are in none of them.
     pub roots: Vec<RootDiagnosis>,
 }
@@ -50,7 +52,7 @@ pub struct RootDiagnosis {
     pub other: Option<f64>,
     /// Stages and tools that come again and again in one run, one behind the other: those of the slowest first.
     pub repetitions: Vec<Repetition>,
-    /// P95 of the share that retrieval takes, from 0 to 1, where that is above its limit.
+    /// P95 of the share that retrieval takes, from 0 to 1, where that is above its limit in ten runs or more.
     pub retrieval_share: Option<f64>,
     /// How it has grown; absent if it has not, or if there was nothing to compare it with.
     pub growth: Option<Growth>,
