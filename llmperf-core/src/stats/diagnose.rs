@@ -3,6 +3,7 @@
 mod display;
 mod growth;
 mod report;
+mod rows;
 
 use std::time::Duration;
 

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::report::{Change, Diagnosis, Growth, PartGrowth, Repetition, RootDiagnosis};
+use super::{
+    report::{Change, Diagnosis, Growth, PartGrowth, Repetition, RootDiagnosis},
+    rows::{Rows, cut, placed},
+};
 use crate::stats::{SeriesKind, Title, table};
 
 impl fmt::Display for Diagnosis {
@@ -29,8 +32,9 @@ impl fmt::Display for Root<'_> {
         let runs = count(root.runs, what(&root.title));
         let (mean, from) = (table::seconds(root.mean.as_secs_f64()), table::seconds(root.slow_from.as_secs_f64()));
         writeln!(f, "  {runs}, mean {mean}, {} {from}", quantile(self.of.quantile))?;
-        self.shares(f)?;
-        for sentence in self.sentences() {
+        let rows = Rows::of(&root.shares);
+        self.shares(&rows, f)?;
+        for sentence in self.sentences(&rows) {
             writeln!(f, "  - {sentence}")?;
         }
         for call in &root.slowest {
@@ -45,22 +49,26 @@ impl fmt::Display for Root<'_> {
 }
 
 impl Root<'_> {
-    fn shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn shares(&self, rows: &Rows, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(other) = self.root.other else { return Ok(()) };
-        writeln!(f, "  {:<52} {:>7} {:>9} {:>7}", "", "share", "time", "count")?;
-        for part in &self.root.shares {
-            let (name, time) = (placed(&part.title, part.within.as_ref()), table::seconds(part.time.as_secs_f64()));
-            writeln!(f, "  {name:<52} {:>7} {time:>9} {:>7}", percent(part.share), part.count)?;
+        let width = rows.width();
+        writeln!(f, "  {:<width$} {:>7} {:>9} {:>7}", "", "share", "time", "count")?;
+        for row in &rows.rows {
+            let (name, time) = (cut(&row.name, width), table::seconds(row.time.as_secs_f64()));
+            writeln!(f, "  {name:<width$} {:>7} {time:>9} {:>7}", percent(row.share), row.count)?;
         }
-        writeln!(f, "  {:<52} {:>7}", "other", percent(other))
+        if let Some((words, share)) = &rows.small {
+            writeln!(f, "  {words:<width$} {:>7}", percent(*share))?;
+        }
+        writeln!(f, "  {:<width$} {:>7}", "other", percent(other))
     }
 
-    fn sentences(&self) -> Vec<String> {
+    fn sentences(&self, rows: &Rows) -> Vec<String> {
         let root = self.root;
         let mut sentences = Vec::new();
-        if let Some(largest) = root.shares.first().filter(|largest| largest.share > root.other.unwrap_or(0.0)) {
-            let name = placed(&largest.title, largest.within.as_ref());
-            sentences.push(format!("{name} takes most of the time of the slowest: {}.", percent(largest.share)));
+        if let Some(largest) = rows.rows.first().filter(|largest| largest.share > root.other.unwrap_or(0.0)) {
+            let share = percent(largest.share);
+            sentences.push(format!("{} takes most of the time of the slowest: {share}.", largest.name));
         }
         let all = (root.runs, root.slowest.len(), what(&root.title));
         sentences.extend(root.repetitions.iter().map(|repetition| repeated(repetition, all)));
@@ -113,11 +121,6 @@ fn grown_part(part: &PartGrowth) -> String {
         sentence += &format!("; {before:.1} of them became {now:.1}");
     }
     sentence + "."
-}
-
-/// A part, behind the one that it is in.
-fn placed(title: &Title, within: Option<&Title>) -> String {
-    within.map_or_else(|| title.to_string(), |within| format!("{within} › {title}"))
 }
 
 fn what(title: &Title) -> &'static str {
