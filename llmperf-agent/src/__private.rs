@@ -13,7 +13,7 @@ use crate::Run;
 
 pub use failing::Failing;
 pub use llmperf_core::{
-    __private::{Good, Limit, called, good, items_of, judged, limit, never, noted, output_of},
+    __private::{Given, Good, Limit, called, good, items_of, judged, lasting, limit, never, noted, output_of, over},
     Work,
 };
 pub use value::{AttributeValue, value};

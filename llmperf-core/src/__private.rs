@@ -107,3 +107,87 @@ impl<L: Limit + ?Sized> Limit for &L {
 pub fn limit(limit: &(impl Limit + ?Sized)) -> Option<Duration> {
     limit.limit()
 }
+
+/// What a function gave, of which is asked whether it is a stream: `(&&&&Given(&value)).lasting()`.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_structs, reason = "written by the attributes")]
+pub struct Given<'a, T>(pub &'a T);
+
+/// It is over when the function has given it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AValue;
+
+/// It goes on when the function is over.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AStream;
+
+/// What a function gives, where its type is written as that of a value.
+#[diagnostic::on_unimplemented(
+    message = "this function gives a stream of a type of its own, which cannot be measured to its end",
+    label = "a stream that is measured as a value would be",
+    note = "give `impl Stream<Item = …>` or `BoxStream`; say `stream = boxed` if this is an alias of a pinned, boxed \
+            stream, `stream = none` if the work is over when it is given"
+)]
+pub trait Over {}
+
+impl Over for AValue {}
+
+/// Refuses what goes on when the function is over.
+pub fn over(_: &impl Over) {}
+
+/// By type, whatever its name is: method lookup tries the streams first, then what holds one.
+pub mod lasting {
+    use futures_core::Stream;
+
+    use super::{AStream, AValue, Given};
+
+    /// A stream.
+    pub trait Itself {
+        /// What it is.
+        fn lasting(&self) -> AStream {
+            AStream
+        }
+    }
+
+    impl<S: Stream> Itself for &&&Given<'_, S> {}
+
+    /// A stream in a `Result` or an `Option`.
+    pub trait Held {
+        /// What it is.
+        fn lasting(&self) -> AStream {
+            AStream
+        }
+    }
+
+    impl<S: Stream, E> Held for &&Given<'_, Result<S, E>> {}
+
+    impl<S: Stream> Held for &&Given<'_, Option<S>> {}
+
+    /// A stream in two of them.
+    pub trait HeldTwice {
+        /// What it is.
+        fn lasting(&self) -> AStream {
+            AStream
+        }
+    }
+
+    impl<S: Stream, E, F> HeldTwice for &Given<'_, Result<Result<S, E>, F>> {}
+
+    impl<S: Stream, E> HeldTwice for &Given<'_, Result<Option<S>, E>> {}
+
+    impl<S: Stream, E> HeldTwice for &Given<'_, Option<Result<S, E>>> {}
+
+    impl<S: Stream> HeldTwice for &Given<'_, Option<Option<S>>> {}
+
+    /// Anything else.
+    pub trait Bare {
+        /// What it is.
+        fn lasting(&self) -> AValue {
+            AValue
+        }
+    }
+
+    impl<T> Bare for Given<'_, T> {}
+}

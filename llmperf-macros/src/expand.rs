@@ -6,7 +6,7 @@ use syn::{Error, Expr, ExprLit, Ident, Lit, Result, ReturnType, Type, ext::Ident
 use syn::{parse_quote, spanned::Spanned as _};
 
 use crate::{
-    args::{Args, Closure, Setter, Value},
+    args::{Args, Closure, Setter, Stream, Value},
     shape::{Boxing, Reading, Shape, without_impl},
     signature::Function,
     sort::Sort,
@@ -233,7 +233,8 @@ impl Expansion<'_> {
     /// Ends the work with a value, or hands its guard to the stream in it.
     fn finish(&self, shape: &Shape) -> TokenStream {
         match shape {
-            Shape::Value | Shape::Never => self.value(),
+            Shape::Value => self.value(&self.over()),
+            Shape::Never => self.value(&TokenStream::new()),
             Shape::Stream { item, boxing, written } => self.stream(item.as_ref(), *boxing, written),
             Shape::InResult(inner) => {
                 let (finish, failed) = (self.finish(inner), self.failed());
@@ -244,7 +245,24 @@ impl Expansion<'_> {
         }
     }
 
-    fn value(&self) -> TokenStream {
+    /// Asks the type of a value whether it is a stream all the same, by whatever name.
+    fn over(&self) -> TokenStream {
+        let Self { part, args, function, .. } = self;
+        let ReturnType::Type(_, written) = &function.signature.output else { return TokenStream::new() };
+        if args.stream == Some(Stream::None) {
+            return TokenStream::new();
+        }
+        let over = quote_spanned!(site(written)=> #part::__private::over(&__llmperf_lasting););
+        ours! {
+            let __llmperf_lasting = {
+                use #part::__private::lasting::*;
+                (&&&&#part::__private::Given(&__llmperf_value)).lasting()
+            };
+            #over
+        }
+    }
+
+    fn value(&self, over: &TokenStream) -> TokenStream {
         let Self { part, args, .. } = self;
         let looks = [("answered", args.reads.as_ref()), ("goal", args.goal.as_ref())];
         let looks = looks.into_iter().filter_map(|(function, closure)| {
@@ -262,6 +280,7 @@ impl Expansion<'_> {
         let verdict = self.judged(&ours!(Judged(&__llmperf_value)), &ours!(&mut __llmperf_guard));
         ours!({
             let mut __llmperf_guard = __llmperf_guard;
+            #over
             #(#looks)*
             let __llmperf_verdict = #verdict;
             __llmperf_guard.end(__llmperf_verdict);

@@ -24,6 +24,11 @@ fn a_plain_function_runs_in_scope() {
                 move || -> Result<u8, E> { Ok(n) },
                 move |__llmperf_guard, __llmperf_value| {
                     let mut __llmperf_guard = __llmperf_guard;
+                    let __llmperf_lasting = {
+                        use ::llmperf_agent::__private::lasting::*;
+                        (&&&&::llmperf_agent::__private::Given(&__llmperf_value)).lasting()
+                    };
+                    ::llmperf_agent::__private::over(&__llmperf_lasting);
                     let __llmperf_verdict = {
                         use ::llmperf_agent::__private::judging::*;
                         (&&&&&::llmperf_agent::__private::Judged(&__llmperf_value)).judge_step(&mut __llmperf_guard)

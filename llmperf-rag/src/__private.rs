@@ -9,7 +9,7 @@ pub use answers::{Asks, Items, answered, items, reading, streamed_as_is};
 pub use failing::{ByDyn, ByHeld, ByKind, Fails};
 pub use judging::{Judged, JudgedError, JudgedItem};
 pub use llmperf_core::{
-    __private::{Good, Limit, called, good, items_of, judged, limit, never, noted, output_of},
+    __private::{Given, Good, Limit, called, good, items_of, judged, lasting, limit, never, noted, output_of, over},
     Work,
 };
 pub use values::{AttributeValue, Count, count, value};

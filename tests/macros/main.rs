@@ -8,3 +8,4 @@ mod odd;
 mod outcomes;
 mod shapes;
 mod support;
+mod values;
