@@ -211,8 +211,9 @@ fn query_and_documents_leave_the_process_only_where_content_is_captured() {
     under(&probe, search).unwrap();
     let span = probe.span();
     assert_eq!(attribute(&span, "gen_ai.retrieval.query.text"), "*** question");
-    let documents = attribute(&span, "gen_ai.retrieval.documents");
-    assert_eq!(documents, r#"[{"content":"*** words","id":"p1","score":0.5}]"#);
+    // As data: the order of its keys depends on what else is built.
+    let documents: serde_json::Value = serde_json::from_str(&attribute(&span, "gen_ai.retrieval.documents")).unwrap();
+    assert_eq!(documents, serde_json::json!([{"id": "p1", "score": 0.5, "content": "*** words"}]));
 }
 
 #[test]
