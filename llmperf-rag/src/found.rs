@@ -222,3 +222,35 @@ fn captured(documents: &(impl Retrieved + ?Sized), instrumentation: &Instrumenta
     });
     Some(serde_json::Value::Array(all).to_string())
 }
+
+/// What the guards of searches and of reranks are told of the documents.
+macro_rules! found_verbs {
+    () => {
+        /// The documents, the best first, with their scores. The last that is told stands.
+        pub fn documents(&mut self, documents: &(impl crate::Retrieved + ?Sized)) {
+            self.found.set(documents, self.base.frame.as_deref());
+        }
+
+        /// How many documents there are, where nothing else is known of them.
+        pub fn document_count(&mut self, count: u64) {
+            self.found.set_count(count);
+        }
+
+        /// One more document, the next in rank: for results that stream.
+        pub fn document(&mut self, document: &impl crate::Document) {
+            self.found.add(document);
+        }
+
+        /// The ground truth, where it is known only after the stage began.
+        pub fn truth(&mut self, truth: &(impl crate::GroundTruth + ?Sized)) {
+            self.found.set_truth(truth);
+        }
+
+        /// A handle by which the quality can be told later; none before it began, or where nothing is measured.
+        #[must_use]
+        pub fn query_handle(&self) -> Option<crate::Query> {
+            self.base.frame.clone().map(crate::Query::of_stage)
+        }
+    };
+}
+pub(crate) use found_verbs;

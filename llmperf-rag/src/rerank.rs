@@ -10,9 +10,9 @@ use llmperf_core::{
 };
 
 use crate::{
-    Document, GroundTruth, Query, Retrieved, Stage,
+    Retrieved, Stage,
     base::{Base, setters},
-    found::{Found, List},
+    found::{Found, List, found_verbs},
     metrics::Metric,
 };
 
@@ -72,31 +72,7 @@ impl Rerank {
         })
     }
 
-    /// The documents in their new order, the best first, with their new scores. The last that is told stands.
-    pub fn documents(&mut self, documents: &(impl Retrieved + ?Sized)) {
-        self.found.set(documents, self.base.frame.as_deref());
-    }
-
-    /// How many documents are left, where nothing else is known of them.
-    pub fn document_count(&mut self, count: u64) {
-        self.found.set_count(count);
-    }
-
-    /// One more document, the next in rank: for results that stream.
-    pub fn document(&mut self, document: &impl Document) {
-        self.found.add(document);
-    }
-
-    /// The ground truth, where it is known only after the rerank began.
-    pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
-        self.found.set_truth(truth);
-    }
-
-    /// A handle by which the quality can be told later; none before it began, or where nothing is measured.
-    #[must_use]
-    pub fn query_handle(&self) -> Option<Query> {
-        self.base.frame.clone().map(Query::of_stage)
-    }
+    found_verbs!();
 
     fn moved(&self) -> Option<f64> {
         self.found.list()?.moved(self.before.as_ref()?)

@@ -10,9 +10,9 @@ use llmperf_core::{
 };
 
 use crate::{
-    Document, GroundTruth, Query, Retrieved, Stage,
+    Retrieved, Stage,
     base::{Base, setters},
-    found::Found,
+    found::{Found, found_verbs},
     key::{self, ConventionKey, Key},
     metrics::Metric,
 };
@@ -64,31 +64,7 @@ impl Retrieval {
         })
     }
 
-    /// What was found, the best first. The last that is told stands.
-    pub fn documents(&mut self, documents: &(impl Retrieved + ?Sized)) {
-        self.found.set(documents, self.base.frame.as_deref());
-    }
-
-    /// How many documents were found, where nothing else is known of them.
-    pub fn document_count(&mut self, count: u64) {
-        self.found.set_count(count);
-    }
-
-    /// One more document was found, the next in rank: for results that stream.
-    pub fn document(&mut self, document: &impl Document) {
-        self.found.add(document);
-    }
-
-    /// The ground truth, where it is known only after the search began.
-    pub fn truth(&mut self, truth: &(impl GroundTruth + ?Sized)) {
-        self.found.set_truth(truth);
-    }
-
-    /// A handle by which the quality can be told later; none before it began, or where nothing is measured.
-    #[must_use]
-    pub fn query_handle(&self) -> Option<Query> {
-        self.base.frame.clone().map(Query::of_stage)
-    }
+    found_verbs!();
 }
 
 impl Work for Retrieval {
